@@ -42,6 +42,12 @@ _TAKEN: Mapping[tuple[str, str], str] = {
     ("ManagedSeedSet", "spec.shootTemplate.spec.dns.providers[].secretName"): "filled",
     ("ManagedSeedSet", "spec.shootTemplate.spec.provider.workers[].maxUnavailable"): "filled",
     ("SecretBinding", "provider"): "optional",
+    ("ManagedSeedSet", "spec.shootTemplate.spec.kubernetes.kubeProxy.mode"): "filled",
+    ("ManagedSeedSet", "spec.shootTemplate.spec.cloudProfile.kind"): "filled",
+    ("ManagedSeedSet", "spec.shootTemplate.spec.systemComponents.coreDNS.autoscaling.mode"): "filled",
+    ("Shoot", "spec.provider.workers[].machine.image.name"): "filled",
+    ("Seed", "spec.dns.defaults[].type"): "optional",
+    ("Seed", "spec.ingress.controller.kind"): "optional",
     ("NamespacedCloudProfile", "spec.parent"): "filled",
     ("Shoot", "spec.provider.workers[].name"): "own",
     ("Seed", "spec.settings.zoneSelection.mode"): "optional",
@@ -80,6 +86,14 @@ _REJECTED: Mapping[tuple[str, str], str] = {
     ),
     **{("ManagedSeedSet", f"spec.template.spec.{way}"): "own" for way in ("seedTemplate", "seed")},
     ("Shoot", "spec.kubernetes.version"): "own",
+    ("ManagedSeedSet", "spec.shootTemplate.spec.kubernetes.kubelet.imageGCLowThresholdPercent"): "own",
+    ("ManagedSeedSet", "spec.shootTemplate.spec.exposureClassName"): "own",
+    ("NamespacedCloudProfile", "spec.machineImages[].versions[].cri[].containerRuntimes[].type"): "own",
+    ("ExposureClass", "scheduling.seedSelector.providerTypes[]"): "own",
+    ("Project", "spec.namespace"): "own",
+    ("Shoot", "spec.networking.pods"): "own",
+    ("Shoot", "spec.networking.services"): "own",
+    ("ControllerRegistration", "spec.resources[].reconcileTimeout"): "own",
     **dict.fromkeys(
         (("Shoot", f"spec.{field}") for field in ("seedName", "exposureClassName", "controlPlane.zones")), "own"
     ),
@@ -136,17 +150,24 @@ _SPELLED: Mapping[str, str] = {
 _UNCHECKED_SIGNALS = re.compile(r"^spec\.(provider\.workers\[\]\.)?kubernetes\.(kubelet\.)*eviction\w+\.")
 
 
+_VERSION = "spec.kubernetes.version"
 _FOLLOWERS: Sequence[tuple[str, re.Pattern[str]]] = (
     (
-        "spec.kubernetes.version",
-        re.compile(r"spec\.kubernetes\..*(admissionPlugins|runtimeConfig|featureGates|version|clusterAutoscaler)"),
+        _VERSION,
+        re.compile(
+            r"spec\.(provider\.workers\[\]\.)?kubernetes\."
+            r".*(admissionPlugins|runtimeConfig|featureGates|version|clusterAutoscaler)"
+        ),
     ),
+    ("spec.networking.ipFamilies", re.compile(r"spec\.kubernetes\.kubeControllerManager\.nodeCIDRMaskSize$")),
     ("spec.provider.workers", re.compile(r"spec\.kubernetes\.kubeControllerManager\.nodeCIDRMaskSize$")),
 )
 """Fields that Gardener names because of another, which both name: by its default, or as no version can be compared."""
 
 
 def _is_named(reasons: Mapping[tuple[str, str], str], kind: str, field: str) -> bool:
+    if kind == "ManagedSeed":  # of another way to state the seed nothing is compared there
+        return any((kind, field[:end]) in reasons for end, sign in enumerate(f"{field}.") if sign == ".")
     return (kind, field) in reasons or (kind == "ManagedSeedSet" and ("Shoot", field) in reasons)
 
 
@@ -184,29 +205,31 @@ class Compared(NamedTuple):
     def unexplained_paths(self) -> "Paths":
         """The same, without those for which a difference has its reason."""
         kind, paths = self.document["kind"], self.paths
-        followers = [rule for field, rule in _FOLLOWERS if any(_spelled(each) == field for each in self.here)]
+        stops = _VERSION in map(_spelled, self.gardener)  # its check of all that is for Kubernetes
         return Paths(
-            [
-                each
-                for each in paths.gardener
-                if not _is_named(_TAKEN, kind, each) and not any(rule.match(each) for rule in followers)
-            ],
+            [each for each in paths.gardener if not _is_named(_TAKEN, kind, each) and not self._follows(each)],
             [
                 each
                 for each in paths.here
-                if not _is_named(_REJECTED, kind, each) and not _UNCHECKED_SIGNALS.match(each)
+                if not (_is_named(_REJECTED, kind, each) or _UNCHECKED_SIGNALS.match(each))
+                and not (stops and each.startswith("spec.kubernetes."))
             ],
         )
+
+    def _follows(self, field: str) -> bool:
+        """True for a field that Gardener names because of another."""
+        causes = {_spelled(each) for each in (*self.gardener, *self.here)} - {_spelled(field)}
+        return any(cause in causes and rule.match(_spelled(field)) for cause, rule in _FOLLOWERS)
 
     @property
     def reason(self) -> str:
         """Why both say different things; "" where nobody said."""
-        first = [*self.gardener, *self.here, ""][0]
+        first = next((each for each in self.gardener if not self._follows(each)), [*self.gardener, *self.here, ""][0])
         if any(_value_at(each, first) in ("", {}, []) for each in (self.document, self.old or self.document)):
             return "empty"
         if self.here and _UNCHECKED_SIGNALS.match(_spelled(first)):
             return "own"
-        reasons, (kind, field) = _REJECTED if self.here else _TAKEN, self.place
+        reasons, kind, field = _REJECTED if self.here else _TAKEN, self.document["kind"], _PLACE.sub("[]", first)
         if kind == "ManagedSeedSet" and field.startswith(_OF_TEMPLATE):
             return reasons.get((kind, field)) or reasons.get(("Shoot", _spelled(field)), "")
         return reasons.get((kind, field), "")

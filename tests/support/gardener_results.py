@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 from gardenbus.apiserver.domain.defaults import with_creation_defaults, with_defaults
 from gardenbus.apiserver.domain.kubernetes_versions import version_problems
-from gardenbus.apiserver.domain.validation.manifest import validate
-from gardenbus.apiserver.domain.validation.metadata import key_of
+from gardenbus.apiserver.domain.validation.manifest import key_of_applied, validate
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.errors import FieldProblem, GardenbusError, InvalidResource
 
@@ -88,7 +87,7 @@ def rejected_fields(document: Document, old: Document | None) -> list[str]:
 
 def _problems(document: Document, old: Document | None) -> Sequence[FieldProblem]:
     try:
-        key_of(document)
+        key_of_applied(document)
         document = with_defaults(document if old is not None else with_creation_defaults(document))
         before = with_defaults(with_creation_defaults(old)) if old is not None else None
         validate(document, before)

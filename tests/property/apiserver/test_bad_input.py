@@ -15,7 +15,7 @@ from gardenbus.apiserver.domain.merging import apply_three_way, without_system_f
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.apiserver.domain.report_admission import reported_status
 from gardenbus.apiserver.domain.report_stamps import merge_report
-from gardenbus.apiserver.domain.validation.manifest import validate, validate_status
+from gardenbus.apiserver.domain.validation.manifest import key_of_applied, validate, validate_status
 from gardenbus.apiserver.domain.validation.metadata import key_of, reference_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
@@ -156,7 +156,7 @@ def test_what_breaks_a_rule_of_its_kind_breaks_no_other(document: Document) -> N
 
 
 def checked(document: Document, old: Document | None) -> None:
-    key_of(document)
+    key_of_applied(document)
     validate(document, old)
 
 

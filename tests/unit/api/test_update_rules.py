@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gardenbus.apiserver.domain.validation.manifest import validate
+from gardenbus.apiserver.domain.validation.manifest import key_of_applied, validate
 from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.signing_requests import RENEWALS
@@ -353,3 +353,36 @@ def test_problems_of_a_shoot_are_told_in_gardeners_order_what_stays_first() -> N
         "spec.region",
         "spec.purpose",
     ]
+
+
+def test_faults_of_metadata_and_of_the_rest_are_told_at_once() -> None:
+    wrong = changed(changed(SEED, "metadata.labels", {"a b": "c"}), "spec.provider.region", ABSENT)
+    with pytest.raises(
+        InvalidResource, match=r"^Seed berlin is invalid: metadata\.labels: .*; spec\.provider\.region:"
+    ) as found:
+        key_of_applied(wrong)
+    assert [problem.field for problem in found.value.problems] == ["metadata.labels", "spec.provider.region"]
+
+
+def test_a_large_manifest_with_wrong_metadata_is_checked_no_further() -> None:
+    wrong = changed(changed(SEED, "metadata.labels", {"a b": "c"}), "spec.provider.region", ABSENT)
+    wrong = changed(wrong, "metadata.annotations", {"long": "x" * 20_000})
+    with pytest.raises(InvalidResource) as found:
+        key_of_applied(wrong)
+    assert [problem.field for problem in found.value.problems] == ["metadata.labels"]
+
+
+@pytest.mark.parametrize(("pods", "mask", "is_accepted"), [(None, 24, True), (None, 25, False), (60, 25, True)])
+def test_a_mask_of_nodes_that_is_stated_later_is_the_one_that_there_is(
+    pods: int | None, mask: int, *, is_accepted: bool
+) -> None:
+    stored = a_shoot() if pods is None else changed(a_shoot(), "spec.kubernetes.kubelet", {"maxPods": pods})
+    where = "spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize"
+    found = fields_of(changed(stored, where, mask), stored)
+    assert found == ([] if is_accepted else [where])
+
+
+def test_an_empty_field_of_what_stays_counts_as_absent() -> None:
+    stored = changed(PROJECT, "spec.createdBy", {"kind": "ServiceAccount", "name": "bot", "namespace": "garden-dev"})
+    assert fields_of(changed(stored, "spec.createdBy.apiGroup", ""), stored) == []
+    assert fields_of(changed(stored, "spec.createdBy.name", "other"), stored) == ["spec.createdBy"]

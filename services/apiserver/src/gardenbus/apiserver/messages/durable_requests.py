@@ -26,7 +26,7 @@ from gardenbus.apiserver.domain.related_objects import RelatedQuery
 from gardenbus.apiserver.domain.repeated_specs import RepeatedSpecs
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
-from gardenbus.apiserver.domain.validation.metadata import key_of
+from gardenbus.apiserver.domain.validation.manifest import key_of_applied
 from gardenbus.apiserver.registry.batch_creator import BatchCreator, NewObject
 from gardenbus.apiserver.registry.dry_run import reject_durable_dry_run
 from gardenbus.apiserver.registry.loop_turn import LoopTurn
@@ -317,7 +317,7 @@ class DurableRequestHandler:
                     )
                 key = prepared.checked_key if prepared is not None else None
                 if key is None:
-                    key = key_of(document) if verb == "apply" else await stored_reference(self.store, document)
+                    key = key_of_applied(document) if verb == "apply" else await stored_reference(self.store, document)
             except Terminal as error:
                 rejected.append(RejectedDocument(queued, error, document=document))
             else:

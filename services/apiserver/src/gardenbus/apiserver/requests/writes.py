@@ -16,7 +16,8 @@ from gardenbus.apiserver.call import Call, RequestOptions
 from gardenbus.apiserver.domain.admission_trace import AdmissionTrace
 from gardenbus.apiserver.domain.authorization.actions import BIND, Action
 from gardenbus.apiserver.domain.responses import RequestResponse, combined_response, error_response, success_response
-from gardenbus.apiserver.domain.validation.metadata import key_of, reference_of
+from gardenbus.apiserver.domain.validation.manifest import key_of_applied
+from gardenbus.apiserver.domain.validation.metadata import reference_of
 from gardenbus.apiserver.registry.dry_run import DryRunStore, explains
 from gardenbus.apiserver.registry.loop_turn import LoopTurn
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
@@ -77,7 +78,7 @@ class WriteRequests:
 
     async def _applied(self, document: Document, session: WriteSession, options: RequestOptions) -> WriteResult:
         turn = LoopTurn()
-        key = key_of(document)
+        key = key_of_applied(document)
         await turn.let_others_in()
         granted = await self.authorizer.grant_write(
             options.requester, "apply", key, session.reads, document, permits=session.permits

@@ -99,7 +99,7 @@ def _check_resource(resource: FieldCursor) -> None:
         resource.add_error("continuousEndpointUpdate", "is for the kind SelfHostedShootExposure alone")
     if kind != "Extension":
         for field in _OF_EXTENSIONS:
-            if resource.content.get(field):
+            if resource.content.get(field) or (field == "lifecycle" and resource.has(field)):
                 resource.add_error(field, "is for the kind Extension alone")
         return
     check_values(resource, _VALUES)

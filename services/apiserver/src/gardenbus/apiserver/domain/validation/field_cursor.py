@@ -249,8 +249,8 @@ class FieldCursor:
 
     def same_as(self, old: Mapping[str, Any] | None, field: str, why: str) -> None:
         """Note a field that differs from the old content though it may not, once it was set."""
-        before = (old or {}).get(field)
-        if before not in (None, "") and self.content.get(field) != before:
+        before, value = (old or {}).get(field), self.content.get(field)
+        if before not in (None, "") and value != before and _stated(value) != _stated(before):
             self.add_error(field, f"cannot be changed ({shown(before)} stays): {why}")
 
     def unchanged(self, old: Mapping[str, Any], field: str, why: str) -> None:
@@ -271,6 +271,13 @@ def unique(places: Sequence[FieldCursor], field: str) -> None:
     named = [(place.at(field), value) for place in places if isinstance(value := place.content.get(field), str)]
     for path, value in _repetitions(named):
         places[0].errors.add_error(path, f"{shown(value)} is in the list already: name it once")
+
+
+def _stated(value: Any) -> Any:
+    """A value; a mapping without the fields of it that are empty, which count as absent."""
+    if not isinstance(value, dict):
+        return value
+    return {name: below for name, below in cast("Document", value).items() if below not in (None, "", [], {})}
 
 
 def _part_of(field: str) -> str:

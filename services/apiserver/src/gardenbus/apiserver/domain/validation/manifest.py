@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+from gardenbus.apiserver.domain.defaults import with_defaults
 from gardenbus.apiserver.domain.validation import (
     backups,
     bastion,
@@ -36,8 +37,9 @@ from gardenbus.apiserver.domain.validation import (
     workload_identity,
 )
 from gardenbus.apiserver.domain.validation.fast_path import has_common_spec
-from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, FieldErrors
+from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, FieldErrors, invalid
 from gardenbus.apiserver.domain.validation.member_work import check_work_status
+from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.apiserver.domain.validation.status import (
     check_project_status_update,
     check_seed_status,
@@ -47,11 +49,11 @@ from gardenbus.apiserver.domain.validation.status import (
     check_status,
 )
 from gardenbus.apiserver.domain.validation.stored_problems import without_stored
-from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document import Document, encode, section
 from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey
 from gardenbus.common.api.members import Members
 from gardenbus.common.api.shown_values import shown
-from gardenbus.common.errors import FieldProblem, Unsupported
+from gardenbus.common.errors import FieldProblem, InvalidResource, Unsupported
 
 Check = Callable[[FieldCursor, Document | None], None]
 
@@ -113,8 +115,28 @@ _STATUS_UPDATES: Mapping[str, Callable[[FieldCursor, Document], None]] = {
     "Project": check_project_status_update,
 }
 
+_SMALL_BYTES = 16 * 1024
+"""Size of a manifest up to which more than its metadata is checked where that is wrong: it may hold up others."""
+
 _OF_TECHNICAL_IDS = frozenset({"Shoot", "Project"})
 """Kinds whose names are parts of `shoot--<project>--<shoot>`."""
+
+
+def key_of_applied(document: Document) -> ObjectKey:
+    """The key of a manifest that is applied. Raises what `metadata.key_of` raises.
+
+    Where its metadata is wrong, the other problems that it would have as a new object are told at once.
+    """
+    try:
+        return key_of(document)
+    except InvalidResource as error:
+        if document["kind"] not in _CHECKS or len(encode(document)) > _SMALL_BYTES:
+            raise
+        rest = [each for each in problems_of_new(with_defaults(document)) if each not in error.problems]
+        if not rest:
+            raise
+        subject = error.message.partition(" is invalid: ")[0]
+        raise invalid((*error.problems, *rest), f"{subject} is invalid: ") from error
 
 
 def validate(document: Document, old: Document | None) -> None:

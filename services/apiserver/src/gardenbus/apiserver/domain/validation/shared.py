@@ -57,11 +57,11 @@ def check_label_selector(selector: FieldCursor) -> LabelSelector:
     for expression in selector.entries("matchExpressions"):
         key, operator = expression.text("key", required=True), expression.text("operator", required=True)
         values = tuple(value for _, value in expression.texts("values"))
+        requirement = LabelSelectorRequirement(key or "key", operator or "Exists", values if operator else ())
         if key and operator:
-            requirement = LabelSelectorRequirement(key, operator, values)
             requirements.append(requirement)
-            for path, message in LabelSelector((), (requirement,)).problems:
-                expression.add_error(path.partition(".")[2], message)
+        for path, message in LabelSelector((), (requirement,)).problems if key or operator else ():
+            expression.add_error(path.partition(".")[2], message)
     parsed = LabelSelector.of(labels, requirements)
     for path, message in LabelSelector.of(labels).problems:
         selector.add_error(path, message)

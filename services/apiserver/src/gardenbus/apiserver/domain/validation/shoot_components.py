@@ -247,8 +247,11 @@ def _volumes_per_node(holder: FieldCursor, field: str) -> None:
         holder.add_error(field, f"must be a whole number above zero in quotes, not {text[:80]!r}")
 
 
+_COLLECTION = (40, 50)
+"""Defaults of a Shoot's kubelet. Source: Gardener's `defaults_shoot.go`."""
+
 _COMPONENTS: ValueRules = {
-    "kubelet": lambda holder, field: check_kubelet(holder.section(field)),
+    "kubelet": lambda holder, field: check_kubelet(holder.section(field), collection=_COLLECTION),
     "clusterAutoscaler": lambda holder, field: _check_cluster_autoscaler(holder.section(field)),
     "verticalPodAutoscaler": of_section(_POD_AUTOSCALER),
     "kubeAPIServer": of_section(_API_SERVER),
@@ -265,7 +268,7 @@ _COMPONENTS: ValueRules = {
 
 
 _BITS_OF_IPV4, _BITS_OF_IPV6 = 32, 128
-_DEFAULT_PODS = 110
+DEFAULT_PODS = 110
 """Pods of a node whose kubelet states no other number."""
 
 
@@ -302,7 +305,7 @@ def check_room_for_pods(spec: FieldCursor) -> None:
     pools = spec.section("provider").entries("workers")
     kubelets = [spec.section("kubernetes"), *(pool.section("kubernetes") for pool in pools)]
     stated = [most for one in kubelets if isinstance(most := one.section("kubelet").content.get("maxPods"), int)]
-    most, addresses = max(stated, default=_DEFAULT_PODS), 2 ** (bits - mask) - 2
+    most, addresses = max(stated, default=DEFAULT_PODS), 2 ** (bits - mask) - 2
     if addresses < most:
         manager.add_error(
             "nodeCIDRMaskSize", f"/{mask} leaves a node {addresses} addresses, and it may have {most} pods"
@@ -338,13 +341,17 @@ def _check_allow_list(kubelet: FieldCursor) -> None:
             kubelet.errors.add_error(path, problem)
 
 
-def check_kubelet(kubelet: FieldCursor) -> None:
-    """Note values of a kubelet beyond their bounds, or at odds with each other."""
+def check_kubelet(kubelet: FieldCursor, *, collection: tuple[int | None, int | None] = (None, None)) -> None:
+    """Note values of a kubelet beyond their bounds, or at odds with each other.
+
+    `collection`: low and high percents at which images are collected where none are stated.
+    """
     content = kubelet.content
     if not content:
         return
     check_values(kubelet, _KUBELET)
-    low, high = (content.get(f"imageGC{end}ThresholdPercent") for end in ("Low", "High"))
+    names = (f"imageGC{end}ThresholdPercent" for end in ("Low", "High"))
+    low, high = (content.get(name, stated) for name, stated in zip(names, collection, strict=True))
     if isinstance(low, int) and isinstance(high, int) and low >= high:
         problem = f"must be below imageGCHighThresholdPercent ({high}), not {low}"
         kubelet.add_error("imageGCLowThresholdPercent", problem)

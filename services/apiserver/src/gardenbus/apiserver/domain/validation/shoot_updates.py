@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
 from gardenbus.apiserver.domain.validation.pool_updates import check_pending_pools, check_pools
+from gardenbus.apiserver.domain.validation.shoot_components import DEFAULT_PODS
 from gardenbus.apiserver.domain.validation.shoot_encryption import (
     check_encryption_before_sleep,
     check_encryption_update,
@@ -20,7 +21,10 @@ from gardenbus.common.api.garden.shoot_operations import FORCE_DELETION, is_forc
 _NODE_LOCAL_DNS = "systemComponents.nodeLocalDNS.enabled"
 _WITHOUT_RESTART = (1, 34)
 """The version of Kubernetes from which node-local DNS comes and goes on running machines."""
+_MANAGER = ("kubernetes", "kubeControllerManager")
+_MASK = "nodeCIDRMaskSize"
 _RUNS_WITH_IT = "the control plane runs with it"
+_BITS_OF_IPV4 = 32
 _TOLERANCE_PATH = ("controlPlane", "highAvailability", "failureTolerance")
 _TOLERANCE = f"{'.'.join(_TOLERANCE_PATH)}.type"
 
@@ -85,9 +89,11 @@ def check_immutable(spec: FieldCursor, old: Document) -> None:
         )
     check_bindings(spec, old)
     _check_dns(spec, old, is_placed=bool(seed and before))
-    manager = ("kubernetes", "kubeControllerManager")
-    for field in ("nodeCIDRMaskSize", "nodeCIDRMaskSizeIPv6"):
-        spec.nested(*manager).same_as(section(old, *manager), field, _RUNS_WITH_IT)
+    manager, had = spec.nested(*_MANAGER), section(old, *_MANAGER)
+    if manager.has(_MASK) and had.get(_MASK) is None:
+        manager.same_as({_MASK: _default_mask(old)}, _MASK, _RUNS_WITH_IT)
+    for field in (_MASK, "nodeCIDRMaskSizeIPv6"):
+        manager.same_as(had, field, _RUNS_WITH_IT)
     if not _has_worker_switch(spec, old):
         if provider := spec.section("provider"):
             provider.same_as(section(old, "provider"), "type", "make a new shoot there")
@@ -99,6 +105,19 @@ def check_immutable(spec: FieldCursor, old: Document) -> None:
     if seed and before:
         spec.nested(*_TOLERANCE_PATH).same_as(section(old, *_TOLERANCE_PATH), "type", _RUNS_WITH_IT)
     _check_node_local_dns(spec, old)
+
+
+def _default_mask(spec: Document) -> int | None:
+    """The mask of a node's pods that a shoot with workers and IPv4 has without stating one; None for others.
+
+    Twice as many addresses as pods. Source: `calculateDefaultNodeCIDRMaskSize` in Gardener's `defaults_shoot.go`.
+    """
+    workers = mappings(section(spec, "provider").get("workers"))
+    if not workers or section(spec, "networking").get("ipFamilies") not in (None, [], ["IPv4"]):
+        return None
+    own, *others = (stated_in(each, "kubernetes.kubelet.maxPods") for each in (spec, *workers))
+    pods = max([own if isinstance(own, int) else DEFAULT_PODS, *(each for each in others if isinstance(each, int))])
+    return _BITS_OF_IPV4 - (2 * pods - 1).bit_length() if pods > 0 else None
 
 
 def check_state(manifest: FieldCursor, old: Document) -> None:

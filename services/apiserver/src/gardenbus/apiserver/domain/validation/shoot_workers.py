@@ -97,7 +97,8 @@ def _check_zones(workers: Sequence[FieldCursor]) -> None:
 
 
 def _takes_system_components(worker: FieldCursor) -> bool:
-    return worker.content.get("maximum") != 0 and worker.section("systemComponents").content.get("allow") is not False
+    components = worker.section("systemComponents")
+    return worker.content.get("maximum") != 0 and (not components or components.content.get("allow") is True)
 
 
 def _check_update(worker: FieldCursor) -> None:
