@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gardenbus.common.adapters.nats.credentials import Login
 from gardenbus.common.errors import BadRequest, GardenbusError, InvalidResource, NotFound
 from gardenbus.kubeapi.access.logins import Unauthenticated, read_token
 from gardenbus.kubeapi.domain.bodies import UnsupportedMediaType, read_body
@@ -196,6 +197,10 @@ def test_a_token_is_json_or_user_and_password() -> None:
     encoded = base64.b64encode(b"ann:a:b").decode()
     assert read_token(f"Bearer {encoded}").password == "a:b"
     assert read_token('Bearer {"user":"ann","password":"c"}').user == "ann"
+    of_a_gardenlet = base64.b64encode(b"seed:aws:secret").decode()
+    assert read_token(f"Bearer {of_a_gardenlet}") == Login("seed:aws", "secret")
+    of_a_person = base64.b64encode(b"seed:secret").decode()
+    assert read_token(f"Bearer {of_a_person}") == Login("seed", "secret")
     for wrong in ("Bearer x", "Digest abc", f"Bearer {base64.b64encode(b'nobody').decode()}", "Bearer {"):
         with pytest.raises(Unauthenticated):
             read_token(wrong)

@@ -21,7 +21,7 @@ import msgspec
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Login, login_credentials
 from gardenbus.common.api.identity.names import carried, certified
-from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.api.identity.principals import PRINCIPAL_PREFIXES, Principal
 from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.errors import BadRequest, CredentialsRejected, GardenbusError, Unavailable
 from gardenbus.common.ports.clock import Clock
@@ -226,12 +226,21 @@ def read_token(authorization: str) -> Login:
             raise Unauthenticated(f"Authorization: {scheme[:20]!r} is neither Bearer nor Basic")
         if token.startswith("{"):
             return msgspec.json.decode(token, type=Login)
-        user, colon, password = base64.b64decode(token, validate=True).decode().partition(":")
+        user, colon, password = _parted(base64.b64decode(token, validate=True).decode())
     except (msgspec.MsgspecError, binascii.Error, ValueError) as error:
         raise Unauthenticated("the token is none that the landscape has issued") from error
     if not colon:
         raise Unauthenticated("the token is none that the landscape has issued")
     return Login(user, password)
+
+
+def _parted(login: str) -> tuple[str, str, str]:
+    """User, colon and password; the name of a gardenlet and the like has a colon of its own, as `seed:aws`."""
+    role, colon, rest = login.partition(":")
+    if f"{role}:" in PRINCIPAL_PREFIXES and ":" in rest:
+        name, colon, password = rest.partition(":")
+        return f"{role}:{name}", colon, password
+    return role, colon, rest
 
 
 def nats_check(url: str, name: str, ca: str | None) -> LoginAuthenticator:

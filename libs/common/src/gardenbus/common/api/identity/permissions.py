@@ -289,7 +289,7 @@ def _kubeapi(insider: _Insider) -> Permissions:
         insider.info()
         + insider.follow("OBJECTS")
         + insider.follow("EVENTS")
-        + insider.calls(f"DIRECT.GET.{insider.stream('LEASES')}.>")
+        + insider.read("LEASES")
         + insider.publish("as.*.api.>", "relay.settled", "lease.*")
     )
 
