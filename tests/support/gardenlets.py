@@ -27,6 +27,7 @@ from gardenbus.common.ports.store import SeedBinding
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
+from gardenbus.gardenlet.app import gardenlet_of
 from gardenbus.gardenlet.host import GardenletHost
 from gardenbus.relay.relay import Relay
 from tests.support.builders import a_project, a_shoot, merged
@@ -85,7 +86,7 @@ class Garden:
             directory or self.directory,
             AgentConnections(self.nats_url, self.subjects),
         )
-        host = GardenletHost([configured(each) for each in configurations], ports)
+        host = GardenletHost([configured(each) for each in configurations], ports, gardenlet_of)
         await host.start()
         self.running[host] = (asyncio.create_task(host.run()), AsyncExitStack())
         return host
@@ -97,7 +98,7 @@ class Garden:
             jetstream.connect(self.nats_url, "gardenlet", self.subjects.prefix, manages_streams=False)
         )
         ports = HostPorts(bus, self.subjects, SystemClock(), directory or self.directory)
-        host = GardenletHost([configured(each) for each in configurations], ports)
+        host = GardenletHost([configured(each) for each in configurations], ports, gardenlet_of)
         await host.start()
         self.running[host] = (asyncio.create_task(host.run()), connection)
         return host

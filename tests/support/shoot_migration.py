@@ -15,7 +15,7 @@ from gardenbus.apiserver.domain.request_subjects import reported_object
 from gardenbus.apiserver.messages.reports import ReportHandler
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.writer import Writer
-from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings, ShootSettings
+from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration, ShootBackendSettings
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.controller.controller import ReconcileRequest
@@ -23,12 +23,12 @@ from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.errors import Conflict, Forbidden, GardenbusError
 from gardenbus.common.ports.bus import QueueMessage, StreamMessage, WorkQueue
 from gardenbus.common.ports.connections import Connections
+from gardenbus.gardenlet.backend.deployments import DeploymentStore
 from gardenbus.gardenlet.backend.port import FencingToken
-from gardenbus.gardenlet.clients.reporter import SeedReporter
 from gardenbus.gardenlet.controllers.shoot import ShootReconciler
 from gardenbus.gardenlet.domain.operations import SeedReadiness
 from gardenbus.gardenlet.domain.shoot_record import ShootRecord
-from gardenbus.gardenlet.watch.binding_cache import BindingCache
+from gardenbus.gardenlet.seed import ServedSeed
 from gardenbus.lifecycle.controllers.migration import MigrationReconciler
 from gardenbus.relay.domain.announcements import announcements
 from tests.support.builders import a_condition, a_project, a_seed, a_shoot
@@ -45,6 +45,37 @@ STATE = ObjectKey("shootstate", *NAME)
 VERSION = "1.2.3"
 
 
+class ReadySeed(ServedSeed):
+    """A seed that is ready, and whose gardenlet holds the Lease as long as its process lives."""
+
+    life: "Life"
+
+    @property
+    def is_active(self) -> bool:
+        return self.life.is_alive
+
+    @property
+    def readiness(self) -> SeedReadiness:
+        return SeedReadiness()
+
+
+class NoDeployer:
+    """Runs no gardenlets in shoots."""
+
+    def deployments_changed(self) -> None: ...
+
+    def remove_credentials(self, seed: str) -> None: ...
+
+    def shoots_on(self, seed: str) -> int:
+        del seed
+        return 0
+
+
+async def well(_url: str) -> str | None:
+    """A seed's health, which is good."""
+    return None
+
+
 class Life:
     """One process of a seed's gardenlet, from its takeover to its end."""
 
@@ -55,24 +86,24 @@ class Life:
         self.is_alive = True
         self.received = 0
         self.files = CrashingFiles(simulation.directory / seed)
-        self.cache = BindingCache(simulation.subjects, seed)
-        self.reporter = SeedReporter(
-            bus=simulation.bus, subjects=simulation.subjects, seed_name=seed, clock=simulation.clock
-        )
         self.backend = a_local_backend(
             self.files.directory, ShootBackendSettings(step_seconds=0), simulation.clock, self.files
         )
-        self.shoots = ShootReconciler(
-            ShootSettings(),
-            seed_name=seed,
-            cache=self.cache,
-            backend=self.backend,
-            reporter=self.reporter,
+        served = ReadySeed(
+            configuration=GardenletConfiguration(seed_name=seed),
+            bus=simulation.bus,
+            subjects=simulation.subjects,
             clock=simulation.clock,
-            identity={"name": f"gardenlet-{seed}", "version": VERSION},
-            readiness=SeedReadiness,
-            is_active=lambda: self.is_alive,
+            backend=self.backend,
+            deployments=DeploymentStore(self.files),
+            deployer=NoDeployer(),
+            holder=f"{seed}-{number}",
+            probe=well,
+            version=VERSION,
         )
+        served.life = self
+        self.cache, self.reporter = served.cache, served.reporter
+        self.shoots = ShootReconciler(served)
 
     async def begin(self) -> None:
         """Take the directory over, hear all that the stream holds, and say what its predecessor may not have said."""

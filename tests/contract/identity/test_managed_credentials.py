@@ -26,6 +26,7 @@ from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.credentials import secret_files
 from gardenbus.credentials.certificates import issued_at, read_certificate, serial_of
 from gardenbus.gardenlet import host as host_module
+from gardenbus.gardenlet.app import gardenlet_of
 from gardenbus.gardenlet.domain import managed_seeds
 from gardenbus.gardenlet.host import GardenletHost
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_managed_seed, a_shoot, merged
@@ -67,7 +68,7 @@ class Grown:
     async def _running(self) -> AsyncGenerator[GardenletHost]:
         own = AgentConnections(self.landscape.nats.url, SUBJECTS)
         ports = HostPorts(JetStreamBus(SUBJECTS), SUBJECTS, SystemClock(), self.directory, own)
-        host = GardenletHost(parse_configurations(encode(_parent_configuration())), ports)
+        host = GardenletHost(parse_configurations(encode(_parent_configuration())), ports, gardenlet_of)
         await host.start()
         running = asyncio.create_task(host.run())
         try:

@@ -17,6 +17,7 @@ from gardenbus.common.api.document import encode
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.credentials import certificates, secret_files
 from gardenbus.credentials.certificates import read_certificate, serial_of
+from gardenbus.gardenlet.app import gardenlet_of
 from gardenbus.gardenlet.host import GardenletHost
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot
 from tests.support.eventually import eventually
@@ -88,7 +89,7 @@ async def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         ports = HostPorts(
             JetStreamBus(SUBJECTS), SUBJECTS, SystemClock(), directory, AgentConnections(landscape.nats.url, SUBJECTS)
         )
-        host = GardenletHost(configurations, ports)
+        host = GardenletHost(configurations, ports, gardenlet_of)
         await host.start()
         running = asyncio.create_task(host.run())
         try:

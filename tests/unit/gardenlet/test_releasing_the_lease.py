@@ -9,7 +9,7 @@ from gardenbus.common.api.configuration.gardenlet import LeaseSettings
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Message
 from gardenbus.gardenlet.backend.port import FencingToken
-from gardenbus.gardenlet.clients.lease_heartbeat import LeaseHeartbeat, observed_lease
+from gardenbus.gardenlet.clients.lease_heartbeat import HeldLease, LeaseHeartbeat, observed_lease
 from tests.support.clocks import FakeClock
 from tests.support.memory.bus import MemoryBus, MemoryServer
 
@@ -49,6 +49,7 @@ def a_heartbeat(
         identity=identity,
         settings=LeaseSettings(),
         clock=bus.server.clock,
+        lease=HeldLease(bus.server.clock, LeaseSettings().grace_period),
         probe=_well,
         seed_uid=lambda: "",
         on_active=on_active,
@@ -152,3 +153,14 @@ async def test_a_release_that_is_repeated_does_nothing() -> None:
     await heartbeat.release()
 
     assert await holder(bus) == ("", 2)
+
+
+def test_a_lease_that_is_not_renewed_is_held_for_the_grace_period_only() -> None:
+    clock, grace_period = FakeClock(), LeaseSettings().grace_period
+    lease = HeldLease(clock, grace_period)
+    assert not lease.is_active
+    lease.sequence = 1
+    clock.advance(grace_period.total_seconds() - 1)
+    assert lease.is_active
+    clock.advance(1)
+    assert not lease.is_active

@@ -1,4 +1,4 @@
-"""Wiring of a gardenlet process."""
+"""Wiring of a gardenlet process, and of each gardenlet in it."""
 
 from pathlib import Path
 
@@ -10,11 +10,39 @@ from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.gardenlet import metrics
+from gardenbus.gardenlet.clients.managed_gardenlets import GardenletsOnStreams, RequestedGardenlets
+from gardenbus.gardenlet.controllers.bastions import BastionsReconciler
+from gardenbus.gardenlet.controllers.installations import InstallationsReconciler
+from gardenbus.gardenlet.controllers.managed_seeds import ManagedSeedReconciler
+from gardenbus.gardenlet.controllers.seed import SeedReconciler
+from gardenbus.gardenlet.controllers.shoot import ShootReconciler
+from gardenbus.gardenlet.gardenlet import Gardenlet, Reconcilers
 from gardenbus.gardenlet.host import GardenletHost
+from gardenbus.gardenlet.seed import ServedSeed
 from gardenbus.gardenlet.settings import GardenletSettings
 
 STREAMS = ("BINDINGS", "LEASES", "REPORTS")
 """Streams without which no gardenlet can work; apiserver, relay and others bring them about."""
+
+
+def gardenlet_of(seed: ServedSeed) -> Gardenlet:
+    """Make the gardenlet of a seed, with its reconcilers."""
+    installations = InstallationsReconciler(seed)
+    gardenlets = (
+        RequestedGardenlets(seed.lookup)
+        if seed.follows_alone
+        else GardenletsOnStreams(seed.bus, seed.subjects, seed.configuration.lease.grace_period)
+    )
+    return Gardenlet(
+        seed,
+        Reconcilers(
+            seed=SeedReconciler(seed),
+            installations=installations,
+            bastions=BastionsReconciler(seed),
+            shoots=ShootReconciler(seed, installations.missing),
+            managed_seeds=ManagedSeedReconciler(seed, gardenlets),
+        ),
+    )
 
 
 async def build(context: ServiceContext[GardenletSettings]) -> None:
@@ -26,7 +54,7 @@ async def build(context: ServiceContext[GardenletSettings]) -> None:
     }
     bus, connections = await connect_agents(context, agents, awaited_streams=STREAMS)
     ports = HostPorts(bus, Subjects(settings.prefix), context.clock, Path(settings.state_dir), connections)
-    host = GardenletHost(settings.configurations, ports)
+    host = GardenletHost(settings.configurations, ports, gardenlet_of)
     context.stack.push_async_callback(host.close)
     await host.start()
     gardenlets = host.gardenlets.values()  # a live view: gardenlets come and go

@@ -4,9 +4,8 @@ Events are always observed; controllers act only while the Lease is held. Losing
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from typing import NamedTuple
 
 import structlog
 
@@ -14,181 +13,117 @@ from gardenbus.agent.activity import Activity
 from gardenbus.agent.work_loop import WorkLoop
 from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration
 from gardenbus.common.api.document import section
-from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.delaying_queue import DelayingQueue
 from gardenbus.common.errors import Unavailable
-from gardenbus.common.ports.bus import Bus, StreamMessage
-from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.bus import StreamMessage
 from gardenbus.common.ports.recovery import InventoryItem
-from gardenbus.gardenlet.backend.deployments import DeploymentStore
-from gardenbus.gardenlet.backend.port import BackendEvent, FencingToken
+from gardenbus.gardenlet.backend.port import FencingToken
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.clients.lease_heartbeat import LeaseHeartbeat
-from gardenbus.gardenlet.clients.managed_gardenlets import GardenletsOnStreams, RequestedGardenlets
-from gardenbus.gardenlet.clients.object_lookup import ObjectLookup
 from gardenbus.gardenlet.clients.reporter import SeedReporter
 from gardenbus.gardenlet.controllers.bastions import BastionsReconciler
 from gardenbus.gardenlet.controllers.installations import InstallationsReconciler
-from gardenbus.gardenlet.controllers.managed_seeds import (
-    ManagedSeedReconciler,
-)
+from gardenbus.gardenlet.controllers.managed_seeds import ManagedSeedReconciler
 from gardenbus.gardenlet.controllers.seed import SeedReconciler
 from gardenbus.gardenlet.controllers.shoot import ShootReconciler
 from gardenbus.gardenlet.domain.shoot_record import ShootName
-from gardenbus.gardenlet.ports import GardenletDeployer, NullGardenletDeployer
+from gardenbus.gardenlet.seed import ServedSeed
 from gardenbus.gardenlet.watch.binding_cache import BINDINGS, MANAGED_SEED, SHOOT_STATE, BindingCache
 
 _log = structlog.stdlib.get_logger()
-
-HTTPProbe = Callable[[str], Awaitable[str | None]]
-"""Probe of a URL: the problem, or None for status 200."""
 
 _PASSES_AFTER_RECOVERY = 2
 """Full status reports after a recovery: the second overrides a lifecycle that still wrote Unknown at the first."""
 
 
-class Gardenlet:
-    """See the module. `deployments` are the gardenlets deployed into its shoots, `deployer` runs them.
+class Reconcilers(NamedTuple):
+    """The reconcilers of one seed."""
 
-    `follows_alone`: on a connection of its own, which may read the streams of its seed only. Its consumers have names,
-    so that one process follows at a time: the one that holds the Lease (`activity`), from the start each time.
+    seed: SeedReconciler
+    installations: InstallationsReconciler
+    bastions: BastionsReconciler
+    shoots: ShootReconciler
+    managed_seeds: ManagedSeedReconciler
+
+
+class Gardenlet:
+    """See the module.
+
+    A seed that `follows_alone` has consumers with names, so that one process follows at a time: the one that holds the
+    Lease (`activity`), from the start each time.
     """
 
-    def __init__(  # noqa: PLR0913 - the ports of one gardenlet
-        self,
-        configuration: GardenletConfiguration,
-        *,
-        bus: Bus,
-        subjects: Subjects,
-        clock: Clock,
-        backend: SeedBackend,
-        identity: str,
-        probe: HTTPProbe,
-        version: str,
-        deployments: DeploymentStore,
-        deployer: GardenletDeployer | None = None,
-        certificate_expires_at: Callable[[], datetime | None] = lambda: None,
-        follows_alone: bool = False,
-        events: deque[BackendEvent] | None = None,
-    ) -> None:
-        self.configuration = configuration
-        self.seed_name = configuration.seed_name
-        self._bus, self._subjects, self._clock = bus, subjects, clock
-        self._follows_alone = follows_alone
-        self._events = deque[BackendEvent]() if events is None else events
-        self._lookup = ObjectLookup(bus, subjects, self.seed_name)
+    def __init__(self, seed: ServedSeed, reconcilers: Reconcilers) -> None:
+        self.seed = seed
+        self._reconcilers = reconcilers
         self.activity = Activity()
-        self.backend = backend
-        self.cache = BindingCache(subjects, self.seed_name)
-        self.reporter = SeedReporter(bus=bus, subjects=subjects, seed_name=self.seed_name, clock=clock)
-        self.seed = self._seed_reconciler(version, certificate_expires_at)
-        self.installations = self._installations_reconciler()
-        self.bastions = BastionsReconciler(
-            self.seed_name, backend=backend, reporter=self.reporter, lookup=self._lookup, clock=clock
+        self.heartbeat = LeaseHeartbeat(
+            bus=seed.bus,
+            subjects=seed.subjects,
+            seed_name=seed.name,
+            identity=seed.holder,
+            settings=seed.configuration.lease,
+            clock=seed.clock,
+            lease=seed.lease,
+            probe=seed.probe_health,
+            seed_uid=lambda: seed.cache.seed_uid,
+            on_active=self._become_active,
+            on_stand_by=self._stand_by,
         )
-        self.heartbeat = self._lease_heartbeat(identity, probe)
-        self.shoots = self._shoot_reconciler()
+        configuration = seed.configuration
         self.queue = self._work_queue("shoot", self._reconcile_shoot, configuration.shoot.concurrent_syncs)
-        self.managed_seeds = self._managed_seed_reconciler(deployments, deployer or NullGardenletDeployer())
-        syncs = configuration.managed_seed.concurrent_syncs
-        self.managed_seed_queue = self._work_queue(MANAGED_SEED, self._reconcile_managed_seed, syncs)
+        self._managed_seed_queue = self._work_queue(
+            MANAGED_SEED, self._reconcile_managed_seed, configuration.managed_seed.concurrent_syncs
+        )
         self._was_unready = False
         self._inventory_due = ""
-        self._deployments = deployments
         self._whole_reports: dict[ShootName, int] = {}
-        self._round_began = clock.monotonic()
+        self._round_began = seed.clock.monotonic()
         self._seed_lock = asyncio.Lock()
         self._heartbeat_loop, self._seed_loop, self._care_loop = self._work_loops()
 
     # ------------------------------------------------------------------------------------------ parts
 
     def _work_loops(self) -> tuple[WorkLoop, WorkLoop, WorkLoop]:
-        seed, care_period = self.seed_name, self.configuration.shoot_care_period.total_seconds()
+        name, care_period = self.seed.name, self.configuration.shoot_care_period.total_seconds()
         return (
-            WorkLoop("heartbeat", self.round, self._until_next_round, seed=seed),
-            WorkLoop("seed", self._reconcile_seed, lambda: None, starts_idle=True, seed=seed),
-            WorkLoop("care", self.care, lambda: care_period, starts_idle=True, seed=seed),
-        )
-
-    def _seed_reconciler(self, version: str, certificate_expires_at: Callable[[], datetime | None]) -> SeedReconciler:
-        return SeedReconciler(
-            self.configuration,
-            cache=self.cache,
-            backend=self.backend,
-            reporter=self.reporter,
-            lookup=self._lookup,
-            clock=self._clock,
-            version=version,
-            certificate_expires_at=certificate_expires_at,
-        )
-
-    def _lease_heartbeat(self, identity: str, probe: HTTPProbe) -> LeaseHeartbeat:
-        return LeaseHeartbeat(
-            bus=self._bus,
-            subjects=self._subjects,
-            seed_name=self.seed_name,
-            identity=identity,
-            settings=self.configuration.lease,
-            clock=self._clock,
-            probe=lambda: probe(self.backend.health_url),
-            seed_uid=lambda: self.cache.seed_uid,
-            on_active=self._become_active,
-            on_stand_by=self._stand_by,
-        )
-
-    def _shoot_reconciler(self) -> ShootReconciler:
-        return ShootReconciler(
-            self.configuration.shoot,
-            seed_name=self.seed_name,
-            cache=self.cache,
-            backend=self.backend,
-            reporter=self.reporter,
-            clock=self._clock,
-            identity=self.seed.identity,
-            readiness=lambda: self.seed.readiness,
-            is_active=lambda: self.is_active,
-            missing_extensions=self.installations.missing,
-        )
-
-    def _installations_reconciler(self) -> InstallationsReconciler:
-        return InstallationsReconciler(
-            self.seed_name,
-            cache=self.cache,
-            backend=self.backend,
-            reporter=self.reporter,
-            lookup=self._lookup,
-            clock=self._clock,
-            on_change=self._enqueue_all,
-        )
-
-    def _managed_seed_reconciler(
-        self, deployments: DeploymentStore, deployer: GardenletDeployer
-    ) -> ManagedSeedReconciler:
-        return ManagedSeedReconciler(
-            self.configuration,
-            cache=self.cache,
-            deployments=deployments,
-            reporter=self.reporter,
-            gardenlets=RequestedGardenlets(self._lookup)
-            if self._follows_alone
-            else GardenletsOnStreams(self._bus, self._subjects, self.configuration.lease.grace_period),
-            clock=self._clock,
-            record_of=self.backend.load,
-            is_active=lambda: self.is_active,
-            deployer=deployer,
+            WorkLoop("heartbeat", self.round, self._until_next_round, seed=name),
+            WorkLoop("seed", self._reconcile_seed, lambda: None, starts_idle=True, seed=name),
+            WorkLoop("care", self.care, lambda: care_period, starts_idle=True, seed=name),
         )
 
     def _work_queue(
         self, controller: str, reconcile: Callable[[ShootName], Awaitable[float | None]], limit: int
     ) -> DelayingQueue[ShootName]:
-        return DelayingQueue(reconcile, clock=self._clock, limit=limit, controller=controller, describe="/".join)
+        return DelayingQueue(reconcile, clock=self.seed.clock, limit=limit, controller=controller, describe="/".join)
 
     # ------------------------------------------------------------------------------------------ state
 
     @property
+    def configuration(self) -> GardenletConfiguration:
+        """Configuration of this gardenlet."""
+        return self.seed.configuration
+
+    @property
+    def backend(self) -> SeedBackend:
+        """Backend of its seed."""
+        return self.seed.backend
+
+    @property
+    def cache(self) -> BindingCache:
+        """Cache of what is announced to its seed."""
+        return self.seed.cache
+
+    @property
+    def reporter(self) -> SeedReporter:
+        """Reporter of what happens on its seed."""
+        return self.seed.reporter
+
+    @property
     def is_active(self) -> bool:
         """True while this gardenlet holds the Lease, false on standby."""
-        return self.reporter.fencing_token is not None and self.heartbeat.is_active
+        return self.seed.is_active
 
     @property
     def is_healthy(self) -> bool:
@@ -204,20 +139,20 @@ class Gardenlet:
 
     def deliver(self, message: StreamMessage) -> None:
         """Update the cache from a BINDINGS message of this seed, and enqueue what depends on it."""
-        readiness, ready, generation = self.seed.readiness, self.seed.is_ready, self._seed_generation
-        extensions = self.installations.trigger
+        readiness, ready, generation = self.seed.readiness, self._reconcilers.seed.is_ready, self._seed_generation
+        extensions = self._reconcilers.installations.trigger
         subject = self.cache.update(message)
         if isinstance(subject, ObjectKey):
             if subject.kind == "seed" and self.cache.recovery_id:
                 self._inventory_due = self.cache.recovery_id
                 self._seed_loop.trigger()
-            self._was_unready |= not self.seed.is_ready
+            self._was_unready |= not self._reconcilers.seed.is_ready
             if self._seed_generation != generation:
-                self.seed.request_care()
+                self._reconcilers.seed.request_care()
                 self._seed_loop.trigger()
-            if self.installations.trigger != extensions:
+            if self._reconcilers.installations.trigger != extensions:
                 self._seed_loop.trigger()
-            if self._was_unready and self.seed.is_ready and not ready:
+            if self._was_unready and self._reconcilers.seed.is_ready and not ready:
                 self._was_unready = False
                 self._report_everything(_PASSES_AFTER_RECOVERY)
             if self.seed.readiness != readiness:
@@ -232,8 +167,8 @@ class Gardenlet:
 
     def deployed_seed_changed(self, seed: str) -> None:
         """Enqueue the ManagedSeed of a deployed gardenlet: its Seed came or is going, or it stopped."""
-        for name in self.managed_seeds.of_seed(seed) if self.is_active else ():
-            self.managed_seed_queue.add(name)
+        for name in self._reconcilers.managed_seeds.of_seed(seed) if self.is_active else ():
+            self._managed_seed_queue.add(name)
 
     def replay_ended(self) -> None:
         """Handle the end of a replay of BINDINGS: records without a binding may be queried from now on."""
@@ -241,7 +176,7 @@ class Gardenlet:
         self._enqueue_all()
         self._enqueue_managed_seeds()
         self._care_loop.trigger()
-        if self._follows_alone:
+        if self.seed.follows_alone:
             self._seed_loop.trigger()  # what was replayed after the Lease was acquired decides on the registration
 
     def replay_began(self) -> None:
@@ -258,15 +193,15 @@ class Gardenlet:
         """Run until cancelled; a failed round does not end it."""
         async with asyncio.TaskGroup() as tasks:
             for loop in (self._heartbeat_loop, self._seed_loop, self._care_loop):
-                tasks.create_task(loop.run(), name=f"{loop.name} {self.seed_name}")
-            tasks.create_task(self.queue.run(), name=f"shoots of {self.seed_name}")
-            tasks.create_task(self.managed_seed_queue.run(), name=f"managed seeds of {self.seed_name}")
-            tasks.create_task(self.reporter.run(), name=f"reports of {self.seed_name}")
+                tasks.create_task(loop.run(), name=f"{loop.name} {self.seed.name}")
+            tasks.create_task(self.queue.run(), name=f"shoots of {self.seed.name}")
+            tasks.create_task(self._managed_seed_queue.run(), name=f"managed seeds of {self.seed.name}")
+            tasks.create_task(self.reporter.run(), name=f"reports of {self.seed.name}")
 
     async def stop(self, *, hands_over: bool = False) -> None:
         """Cancel work in flight, flush reports, and release the Lease unless the same holder restarts with it."""
         await self.queue.clear()
-        await self.managed_seed_queue.clear()
+        await self._managed_seed_queue.clear()
         if self.reporter.fencing_token is not None:
             await self.reporter.flush(everything=True)
         if not hands_over:
@@ -275,21 +210,21 @@ class Gardenlet:
 
     async def round(self) -> None:
         """Run one heartbeat and the Seed's reconciliation; nothing while the Seed is deleted."""
-        self._round_began = self._clock.monotonic()
+        self._round_began = self.seed.clock.monotonic()
         if not self.cache.seed_is_gone and await self.heartbeat.round():
             await self._reconcile_seed()
-        elif self._follows_alone and self.reporter.fencing_token is None:
+        elif self.seed.follows_alone and self.reporter.fencing_token is None:
             await self._observe_seed()
 
     async def _observe_seed(self) -> None:
         """On standby, read what the active gardenlet follows: whether the Seed is there, or was deleted."""
-        if (announced := await self._lookup.announced_seed()) is not None:
+        if (announced := await self.seed.lookup.announced_seed()) is not None:
             self.cache.observe_seed(announced.seed)
 
     async def care(self) -> None:
         """Check the health of every shoot once, and record what has happened to some besides."""
-        while self._events and self.is_active:
-            found = self._events.popleft()
+        while self.seed.events and self.is_active:
+            found = self.seed.events.popleft()
             key = ObjectKey("shoot", *found.shoot)
             self.reporter.enqueue_event(key, found.uid, kind="Warning", reason=found.reason, message=found.message)
         for observed in self.cache.present():
@@ -299,19 +234,20 @@ class Gardenlet:
             passes = self._whole_reports.pop(name, 0)
             if passes > 1:
                 self._whole_reports[name] = passes - 1
-            await self.shoots.care(observed, everything=passes > 0)
+            await self._reconcilers.shoots.care(observed, everything=passes > 0)
 
     def _until_next_round(self) -> float:
-        took = self._clock.monotonic() - self._round_began
+        took = self.seed.clock.monotonic() - self._round_began
         return max(0.1, self.configuration.lease.resync_seconds - took)
 
     async def _reconcile_seed(self) -> None:
         async with self._seed_lock:
             if self.is_active:
                 await self._send_inventory()
-                await self.seed.reconcile()
-                await self.installations.reconcile()
-                await self.bastions.reconcile()
+                await self._reconcilers.seed.reconcile()
+                if await self._reconcilers.installations.reconcile():
+                    self._enqueue_all()
+                await self._reconcilers.bastions.reconcile()
 
     async def _send_inventory(self) -> None:
         """Answer a recovery of the store with all that runs here. One that was not sent is tried in the next round."""
@@ -326,54 +262,54 @@ class Gardenlet:
         ]
         items += [
             InventoryItem(ObjectKey(MANAGED_SEED, each.namespace, each.managed_seed), each.uid)
-            for each in self._deployments.all()
+            for each in self.seed.deployments.all()
         ]
         try:
             await self.reporter.inventory(recovery_id, items)
         except Unavailable as error:
             self._inventory_due = self._inventory_due or recovery_id
-            _log.warning("inventory.delayed", seed=self.seed_name, reason=error.message)
+            _log.warning("inventory.delayed", seed=self.seed.name, reason=error.message)
             return
-        _log.info("inventory.sent", seed=self.seed_name, items=len(items))
+        _log.info("inventory.sent", seed=self.seed.name, items=len(items))
 
     async def _become_active(self, fencing_token: FencingToken) -> None:
         await self.backend.acquire(fencing_token)
         await self._drop_missed_deletions()
         self.reporter.fencing_token = fencing_token
         self._inventory_due = self.cache.recovery_id
-        self.seed.stand_by()
-        self.installations.stand_by()
-        self.bastions.stand_by()
+        self._reconcilers.seed.stand_by()
+        self._reconcilers.installations.stand_by()
+        self._reconcilers.bastions.stand_by()
         self._report_everything(1)
         self._enqueue_all()
-        self.managed_seeds.stand_by()
+        self._reconcilers.managed_seeds.stand_by()
         self._enqueue_managed_seeds()
         self.activity.begin()
 
     async def _drop_missed_deletions(self) -> None:
         """Drop cached objects whose tombstones were handled by another replica while this one was paused."""
-        if self._follows_alone:
+        if self.seed.follows_alone:
             self.cache.clear()
             return
         cached, cached_objects = dict(self.cache.shoots), dict(self.cache.objects)
         if not cached and not cached_objects:
             return
-        stream = self._subjects.stream(BINDINGS)
+        stream = self.seed.subjects.stream(BINDINGS)
         held = {
-            *await self._bus.subjects(stream, self._subjects.bindings_of(self.seed_name)),
-            *await self._bus.subjects(stream, self._subjects.views_of(self.seed_name)),
+            *await self.seed.bus.subjects(stream, self.seed.subjects.bindings_of(self.seed.name)),
+            *await self.seed.bus.subjects(stream, self.seed.subjects.views_of(self.seed.name)),
         }
         self.cache.retain(held, cached=cached, cached_objects=cached_objects)
 
     async def _stand_by(self) -> None:
         self.activity.end()
         self.reporter.stand_by()
-        self.seed.stand_by()
-        self.installations.stand_by()
-        self.bastions.stand_by()
-        self.managed_seeds.stand_by()
+        self._reconcilers.seed.stand_by()
+        self._reconcilers.installations.stand_by()
+        self._reconcilers.bastions.stand_by()
+        self._reconcilers.managed_seeds.stand_by()
         await self.queue.clear()
-        await self.managed_seed_queue.clear()
+        await self._managed_seed_queue.clear()
 
     def _enqueue_all(self) -> None:
         states = ((key.namespace, key.name) for key in self.cache.objects if key.kind == SHOOT_STATE)
@@ -381,20 +317,22 @@ class Gardenlet:
             self.queue.add(shoot)
 
     def _enqueue_managed_seeds(self) -> None:
-        for name in self.managed_seeds.cached():
+        for name in self._reconcilers.managed_seeds.cached():
             self._enqueue_managed_seed(name)
 
     def _enqueue_managed_seed(self, name: ShootName) -> None:
         """Enqueue a ManagedSeed with its jittered delay."""
         if self.reporter.fencing_token is None:
             return
-        delay = self.managed_seeds.enqueue_delay(name)
+        delay = self._reconcilers.managed_seeds.enqueue_delay(name)
         if delay is not None:
-            self.managed_seed_queue.add(name, delay)
+            self._managed_seed_queue.add(name, delay)
 
     def _enqueue_dependents(self, shoot: ShootName) -> None:
-        for name in self.managed_seeds.dependents_of(shoot) if self.reporter.fencing_token is not None else ():
-            self.managed_seed_queue.add(name)
+        for name in (
+            self._reconcilers.managed_seeds.dependents_of(shoot) if self.reporter.fencing_token is not None else ()
+        ):
+            self._managed_seed_queue.add(name)
 
     def _report_everything(self, passes: int) -> None:
         """Report the full status of every shoot in the next `passes` rounds of care, the first of them at once."""
@@ -406,9 +344,9 @@ class Gardenlet:
         if self.reporter.fencing_token is None:
             return None
         try:
-            return await self.shoots.reconcile(shoot)
+            return await self._reconcilers.shoots.reconcile(shoot)
         finally:
             self._enqueue_dependents(shoot)
 
     async def _reconcile_managed_seed(self, name: ShootName) -> float | None:
-        return None if self.reporter.fencing_token is None else await self.managed_seeds.reconcile(name)
+        return None if self.reporter.fencing_token is None else await self._reconcilers.managed_seeds.reconcile(name)

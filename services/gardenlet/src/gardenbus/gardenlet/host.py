@@ -7,7 +7,7 @@ own (`agent.connections`) share the process's connection and the followers of BI
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -41,6 +41,7 @@ from gardenbus.gardenlet.domain.deployments import GardenletDeployment, text_of
 from gardenbus.gardenlet.gardenlet import Gardenlet
 from gardenbus.gardenlet.requests.admin_kubeconfigs import AdminKubeconfigHandler
 from gardenbus.gardenlet.resource_manager.manager import ManagerContext, run_resource_manager
+from gardenbus.gardenlet.seed import ServedSeed
 from gardenbus.gardenlet.watch.binding_cache import BINDINGS
 
 _log = structlog.stdlib.get_logger()
@@ -80,10 +81,16 @@ class HostedGardenlet:
 
 
 class GardenletHost(AgentHost):
-    """All gardenlets of one process. Implements `ports.GardenletDeployer`."""
+    """All gardenlets of one process, each made by `gardenlet_of`. Implements `ports.GardenletDeployer`."""
 
-    def __init__(self, configurations: Sequence[GardenletConfiguration], ports: HostPorts) -> None:
+    def __init__(
+        self,
+        configurations: Sequence[GardenletConfiguration],
+        ports: HostPorts,
+        gardenlet_of: Callable[[ServedSeed], Gardenlet],
+    ) -> None:
         super().__init__(ports)
+        self._gardenlet_of = gardenlet_of
         self._session: aiohttp.ClientSession | None = None
         self._hosted: dict[str, HostedGardenlet] = {}
         self._deployment_stores: dict[str, DeploymentStore] = {}
@@ -354,21 +361,22 @@ class GardenletHost(AgentHost):
         )
         maker = with_extensions(new_maker(context), context, configuration.extensions)
         backend = SeedBackend(maker, files, self._clock)
-        gardenlet = Gardenlet(
-            configuration,
+        served = ServedSeed(
+            configuration=configuration,
             bus=bus,
             subjects=self._subjects,
             clock=self._clock,
             backend=backend,
-            identity=identity.name,
-            probe=lambda url: self._probe(url, deployment),
-            version=package_version(),
             deployments=DeploymentStore(files),
             deployer=self,
+            holder=identity.name,
+            probe=lambda url: self._probe(url, deployment),
+            version=package_version(),
             certificate_expires_at=lambda: connection.certificate_expires_at if connection is not None else None,
             follows_alone=connection is not None,
             events=context.events,
         )
+        gardenlet = self._gardenlet_of(served)
         hosted = self._hosted[seed] = HostedGardenlet(gardenlet, backend, identity, deployment, connection)
         if connection is not None:
             connection.is_renewal_demanded = lambda: is_renewal_demanded(gardenlet.cache.seed)

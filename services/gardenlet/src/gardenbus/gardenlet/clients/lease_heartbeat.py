@@ -7,6 +7,7 @@ before another may acquire the Lease.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -30,6 +31,25 @@ _SHORTEST_ROUND_SECONDS = 5.0
 _UNREADABLE_HOLDER = "?"
 
 
+class HeldLease:
+    """Tenure of a Lease: the sequence of its last renewal, None while it is not held. The heartbeat alone writes it."""
+
+    def __init__(self, clock: Clock, grace_period: timedelta) -> None:
+        self._clock = clock
+        self._grace_seconds = grace_period.total_seconds()
+        self.sequence: int | None = None
+        self.renewed_at = clock.monotonic()
+
+    @property
+    def is_active(self) -> bool:
+        """True while the Lease is held and no other gardenlet can have acquired it."""
+        return self.sequence is not None and self.is_recent(self.renewed_at)
+
+    def is_recent(self, instant: float) -> bool:
+        """True within the grace period after an instant."""
+        return self._clock.monotonic() - instant < self._grace_seconds
+
+
 class LeaseHeartbeat:
     """See the module. `probe` returns the seed's problem or None; `seed_uid` its Seed's uid or ""."""
 
@@ -42,6 +62,7 @@ class LeaseHeartbeat:
         identity: str,
         settings: LeaseSettings,
         clock: Clock,
+        lease: HeldLease,
         probe: Callable[[], Awaitable[str | None]],
         seed_uid: Callable[[], str],
         on_active: Callable[[FencingToken], Awaitable[None]],
@@ -58,23 +79,17 @@ class LeaseHeartbeat:
         self._seed_uid = seed_uid
         self._on_active = on_active
         self._on_stand_by = on_stand_by
-        self._held: int | None = None
+        self._lease = lease
         self._release_after: int | None = None
-        self._renewed_at = clock.monotonic()
         self._well_at = clock.monotonic()
         self._trouble: str | None = None
         self.has_succeeded = False
         """True once a round succeeded, active or standby."""
 
     @property
-    def is_active(self) -> bool:
-        """True while this gardenlet holds the Lease and no other can have acquired it."""
-        return self._held is not None and self._is_recent(self._renewed_at)
-
-    @property
     def is_healthy(self) -> bool:
         """True if a round succeeded within the grace period, active or standby."""
-        return self._is_recent(self._well_at)
+        return self._lease.is_recent(self._well_at)
 
     async def round(self) -> bool:
         """Renew, acquire or stand by; returns whether the Lease was renewed just now."""
@@ -94,14 +109,18 @@ class LeaseHeartbeat:
             _log.info("lease.recovered", seed=self._seed_name) if problem is None else _log.warning(
                 "lease.missed", seed=self._seed_name, reason=problem
             )
-        if problem is not None and self._held is not None and not self._is_recent(self._renewed_at):
+        if (
+            problem is not None
+            and self._lease.sequence is not None
+            and not self._lease.is_recent(self._lease.renewed_at)
+        ):
             await self._lose("not renewed in time")
-        LEASE_ROUNDS.labels("missed" if problem else "standby" if self._held is None else "active").inc()
-        return problem is None and self._held is not None
+        LEASE_ROUNDS.labels("missed" if problem else "standby" if self._lease.sequence is None else "active").inc()
+        return problem is None and self._lease.sequence is not None
 
     async def release(self) -> None:
         """Release the Lease at shutdown, so that a standby need not wait; one that a round did not live to see too."""
-        expected, self._release_after, self._held = self._release_after, None, None
+        expected, self._release_after, self._lease.sequence = self._release_after, None, None
         if expected is None:
             return
         try:
@@ -128,25 +147,25 @@ class LeaseHeartbeat:
 
     async def _renew_or_acquire(self) -> None:
         began = self._clock.monotonic()
-        if self._held is not None:
+        if self._lease.sequence is not None:
             try:
-                self._held = await self._publish(self._held)
+                self._lease.sequence = await self._publish(self._lease.sequence)
             except Conflict:
                 pass  # lost, or an earlier publish was stored unnoticed: decided below
             else:
-                self._renewed_at = began
+                self._lease.renewed_at = began
                 return
         last = await self._bus.last(self._stream, self._subject)
         decision = decide_lease(
             observed_lease(last),
             identity=self._identity,
-            is_held=self._held is not None,
+            is_held=self._lease.sequence is not None,
             now=await self._bus.server_now(self._stream),
             grace_period=self._settings.grace_period,
         )
         if isinstance(decision, StandBy):
             self._release_after = None
-            if self._held is not None:
+            if self._lease.sequence is not None:
                 await self._lose(f"taken by {decision.holder}")
             return
         created = (await self._bus.position(self._stream)).created
@@ -154,19 +173,19 @@ class LeaseHeartbeat:
             sequence = await self._publish(decision.expected)
         except Conflict as error:
             self._release_after = None
-            if self._held is not None:
+            if self._lease.sequence is not None:
                 await self._lose(error.message)
             return
         if not isinstance(decision, RenewLease):
-            if self._held is not None:
+            if self._lease.sequence is not None:
                 await self._lose("it had run out")
             await self._on_active(FencingToken(created, sequence))
             _log.info("lease.acquired", seed=self._seed_name, fencing_token=f"{created}.{sequence}")
-        self._held = sequence
-        self._renewed_at = began
+        self._lease.sequence = sequence
+        self._lease.renewed_at = began
 
     async def _lose(self, reason: str) -> None:
-        self._held = None
+        self._lease.sequence = None
         _log.warning("lease.lost", seed=self._seed_name, reason=reason)
         await self._on_stand_by()
 
@@ -179,9 +198,6 @@ class LeaseHeartbeat:
             seed_uid=self._seed_uid(),
         )
         return Message(self._subject, encode(manifest))
-
-    def _is_recent(self, instant: float) -> bool:
-        return self._clock.monotonic() - instant < self._settings.grace_period.total_seconds()
 
 
 def observed_lease(last: StreamMessage | None) -> ObservedLease | None:

@@ -13,10 +13,6 @@ from gardenbus.common.api.document_parts import is_deleting, key_of_document, na
 from gardenbus.common.api.garden.extensions import EXTENSIONS_READY, REGISTRATION_FINALIZER, KindType
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
-from gardenbus.common.ports.clock import Clock
-from gardenbus.gardenlet.backend.seed_backend import SeedBackend
-from gardenbus.gardenlet.clients.object_lookup import ObjectLookup
-from gardenbus.gardenlet.clients.reporter import SeedReporter
 from gardenbus.gardenlet.domain.installations import (
     InstallationFacts,
     SeedExtensions,
@@ -29,7 +25,7 @@ from gardenbus.gardenlet.domain.installations import (
     registration_in,
 )
 from gardenbus.gardenlet.domain.shoot_record import spec_of
-from gardenbus.gardenlet.watch.binding_cache import BindingCache
+from gardenbus.gardenlet.seed import ServedSeed
 
 CARE_SECONDS = 30.0
 """Interval of the checks while anything is registered: Gardener's for installations."""
@@ -40,24 +36,8 @@ _log = structlog.stdlib.get_logger()
 class InstallationsReconciler:
     """See the module. `on_change` is called when shoots may have waited for what has changed."""
 
-    def __init__(  # noqa: PLR0913 - the ports of one reconciler
-        self,
-        seed_name: str,
-        *,
-        cache: BindingCache,
-        backend: SeedBackend,
-        reporter: SeedReporter,
-        lookup: ObjectLookup,
-        clock: Clock,
-        on_change: Callable[[], None],
-    ) -> None:
-        self._seed_name = seed_name
-        self._cache = cache
-        self._backend = backend
-        self._reporter = reporter
-        self._lookup = lookup
-        self._clock = clock
-        self._on_change = on_change
+    def __init__(self, seed: ServedSeed) -> None:
+        self._seed = seed
         self._checked_at = float("-inf")
         self._checked: object = None
         self._extensions: SeedExtensions | None = None
@@ -65,7 +45,7 @@ class InstallationsReconciler:
     @property
     def is_in_use(self) -> bool:
         """True while something is registered in the landscape, or installed here."""
-        return REGISTRATION_FINALIZER in (section(self._cache.seed or {}, "metadata").get("finalizers") or ())
+        return REGISTRATION_FINALIZER in (section(self._seed.cache.seed or {}, "metadata").get("finalizers") or ())
 
     def missing(self, shoot_spec: Callable[[], Document]) -> str:
         """The extensions that a shoot has to wait for, in Gardener's words; "" when it need not wait."""
@@ -73,25 +53,27 @@ class InstallationsReconciler:
             return ""
         if self._extensions is None:
             return "extension controllers have not been checked yet"
-        return missing_extensions(shoot_spec(), section(self._cache.seed or {}, "spec"), self._extensions)
+        return missing_extensions(shoot_spec(), section(self._seed.cache.seed or {}, "spec"), self._extensions)
 
-    async def reconcile(self) -> None:
-        """Check all installations when that is due. What cannot be read is checked in the next round."""
+    async def reconcile(self) -> bool:
+        """Check all installations when that is due; true where shoots that wait for one may go on.
+
+        What cannot be read is checked in the next round.
+        """
         if not self.is_in_use:
             self._extensions = self._checked = None
-            return
-        now, trigger = self._clock.monotonic(), self.trigger
+            return False
+        now, trigger = self._seed.clock.monotonic(), self.trigger
         if now - self._checked_at < CARE_SECONDS and trigger == self._checked:
-            return
+            return False
         try:
             extensions = await self._checked_ones(await self._read())
         except GardenbusError as error:
-            _log.warning("installations.unknown", seed=self._seed_name, reason=error.message)
-            return
+            _log.warning("installations.unknown", seed=self._seed.name, reason=error.message)
+            return False
         self._checked_at, self._checked = now, trigger
         before, self._extensions = self._extensions, extensions
-        if before != extensions:
-            self._on_change()
+        return before != extensions
 
     def stand_by(self) -> None:
         """Drop all state: another holder reports from now on."""
@@ -102,19 +84,19 @@ class InstallationsReconciler:
         """The part of the Seed that controllermanager writes whenever installations change: they are checked then."""
         if not self.is_in_use:
             return None
-        condition = get_condition(conditions_of(self._cache.seed or {}), EXTENSIONS_READY) or {}
+        condition = get_condition(conditions_of(self._seed.cache.seed or {}), EXTENSIONS_READY) or {}
         return [condition.get(field) for field in ("status", "reason", "message")]
 
     async def _read(self) -> SeedExtensions:
-        registrations = await self._lookup.list("controllerregistration")
-        selector = f"spec.seedRef.name={self._seed_name}"
-        return SeedExtensions(registrations, await self._lookup.list("controllerinstallation", selector))
+        registrations = await self._seed.lookup.list("controllerregistration")
+        selector = f"spec.seedRef.name={self._seed.name}"
+        return SeedExtensions(registrations, await self._seed.lookup.list("controllerinstallation", selector))
 
     async def _checked_ones(self, extensions: SeedExtensions) -> SeedExtensions:
         """The installations with the conditions that are reported of them."""
-        seed_spec = section(self._cache.seed or {}, "spec")
+        seed_spec = section(self._seed.cache.seed or {}, "spec")
         present = present_extensions(self._shoot_specs(), seed_spec, extensions.registrations)
-        in_seed: Mapping[str, Document] = await self._backend.heartbeats() if extensions.installations else {}
+        in_seed: Mapping[str, Document] = await self._seed.backend.heartbeats() if extensions.installations else {}
         checked = [await self._check(each, extensions, present, in_seed) for each in extensions.installations]
         return extensions._replace(installations=checked)
 
@@ -131,20 +113,20 @@ class InstallationsReconciler:
         deployment = deployment_of(installation)
         facts = InstallationFacts(
             registration_in(installation, extensions.registrations),
-            await self._lookup.get(ObjectKey("controllerdeployment", "", deployment)) if deployment else None,
-            newer_heartbeat(await self._lookup.get(where), in_seed.get(where.namespace)),
+            await self._seed.lookup.get(ObjectKey("controllerdeployment", "", deployment)) if deployment else None,
+            newer_heartbeat(await self._seed.lookup.get(where), in_seed.get(where.namespace)),
         )
-        patch = installation_patch(installation, facts, present, now=self._clock.now())
+        patch = installation_patch(installation, facts, present, now=self._seed.clock.now())
         if not patch:
             return installation
         uid = str(section(installation, "metadata").get("uid"))
-        self._reporter.enqueue_status(key_of_document(installation), uid, patch)
+        self._seed.reporter.enqueue_status(key_of_document(installation), uid, patch)
         conditions = merge_conditions(conditions_of(installation), *patch["conditions"])
         return {**installation, "status": {**section(installation, "status"), "conditions": conditions}}
 
     def _shoot_specs(self) -> Iterator[Document]:
         """The specs of the shoots that have something on this seed."""
-        for shoot in self._backend.shoots():
-            record = self._backend.load(shoot)
+        for shoot in self._seed.backend.shoots():
+            record = self._seed.backend.load(shoot)
             if record is not None and record.resources and not record.is_torn_down and not record.has_left:
                 yield spec_of(record)

@@ -10,23 +10,18 @@
 """
 
 import random
-from collections.abc import Callable
 from datetime import timedelta
 from typing import NamedTuple, assert_never
 
 import msgspec
 import structlog
 
-from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.errors import GardenbusError
-from gardenbus.common.ports.clock import Clock
-from gardenbus.gardenlet.backend.deployments import DeploymentStore
 from gardenbus.gardenlet.backend.installed import installed_backends
 from gardenbus.gardenlet.clients.managed_gardenlets import ManagedGardenlets
-from gardenbus.gardenlet.clients.reporter import SeedReporter
 from gardenbus.gardenlet.domain.deployments import GardenletDeployment, is_bootstrapped
 from gardenbus.gardenlet.domain.managed_seeds import (
     DELETED,
@@ -49,10 +44,10 @@ from gardenbus.gardenlet.domain.managed_seeds import (
     reconcile_error,
     status_patch,
 )
-from gardenbus.gardenlet.domain.shoot_record import ShootName, ShootRecord
+from gardenbus.gardenlet.domain.shoot_record import ShootName
 from gardenbus.gardenlet.domain.shoot_status import without_times
-from gardenbus.gardenlet.ports import GardenletDeployer
-from gardenbus.gardenlet.watch.binding_cache import MANAGED_SEED, BindingCache, Tombstone
+from gardenbus.gardenlet.seed import ServedSeed
+from gardenbus.gardenlet.watch.binding_cache import MANAGED_SEED, Tombstone
 
 _log = structlog.stdlib.get_logger()
 
@@ -72,32 +67,11 @@ class _ReportedPatch(NamedTuple):
 
 
 class ManagedSeedReconciler:
-    """See the module. `is_active` says whether this gardenlet may act; `record_of` loads a shoot's record."""
+    """See the module. `gardenlets` says which of the deployed ones run."""
 
-    def __init__(  # noqa: PLR0913 - the ports of one reconciler
-        self,
-        configuration: GardenletConfiguration,
-        *,
-        cache: BindingCache,
-        deployments: DeploymentStore,
-        reporter: SeedReporter,
-        gardenlets: ManagedGardenlets,
-        clock: Clock,
-        record_of: Callable[[ShootName], ShootRecord | None],
-        is_active: Callable[[], bool],
-        deployer: GardenletDeployer,
-    ) -> None:
-        self._configuration = configuration
-        self._settings = configuration.managed_seed
-        self._seed_name = configuration.seed_name
-        self._cache = cache
-        self._deployments = deployments
-        self._reporter = reporter
+    def __init__(self, seed: ServedSeed, gardenlets: ManagedGardenlets) -> None:
+        self._seed = seed
         self._gardenlets = gardenlets
-        self._clock = clock
-        self._record_of = record_of
-        self._is_active = is_active
-        self._deployer = deployer
         self._observed: set[ShootName] = set()
         self._reconciled: set[ShootName] = set()
         self._without_finalizer: set[ShootName] = set()
@@ -120,10 +94,12 @@ class ManagedSeedReconciler:
 
     def enqueue_delay(self, name: ShootName) -> float | None:
         """Seconds after which to reconcile a changed ManagedSeed; None when the change needs none."""
-        document = self._cache.managed_seed(*name)
+        document = self._seed.cache.managed_seed(*name)
         if document is None or self._is_unconfirmed(name):
             return 0.0
-        within = enqueue_delay(document, is_first=name not in self._observed, settings=self._settings)
+        within = enqueue_delay(
+            document, is_first=name not in self._observed, settings=self._seed.configuration.managed_seed
+        )
         self._observed.add(name)
         if name in self._without_finalizer and is_held(document):
             return 0.0
@@ -131,8 +107,8 @@ class ManagedSeedReconciler:
 
     def cached(self) -> set[ShootName]:
         """Every ManagedSeed that is cached or has a deployment."""
-        observed = {(key.namespace, key.name) for key in self._cache.objects if key.kind == MANAGED_SEED}
-        return observed | {(each.namespace, each.managed_seed) for each in self._deployments.all()}
+        observed = {(key.namespace, key.name) for key in self._seed.cache.objects if key.kind == MANAGED_SEED}
+        return observed | {(each.namespace, each.managed_seed) for each in self._seed.deployments.all()}
 
     def of_seed(self, seed: str) -> list[ShootName]:
         """ManagedSeeds of a name that have been reconciled before: their Seed changed."""
@@ -144,7 +120,7 @@ class ManagedSeedReconciler:
             return []
         names = [
             (key.namespace, key.name)
-            for key, document in self._cache.objects.items()
+            for key, document in self._seed.cache.objects.items()
             if key.kind == MANAGED_SEED
             and not isinstance(document, Tombstone)
             and (key.namespace, section(document, "spec", "shoot").get("name")) == shoot
@@ -155,10 +131,10 @@ class ManagedSeedReconciler:
 
     async def reconcile(self, name: ShootName) -> float | None:
         """Perform the next action; returns the seconds after which to requeue, None for not before a change."""
-        if not self._is_active():
+        if not self._seed.is_active:
             return INACTIVE_REQUEUE_SECONDS
         key = ObjectKey(MANAGED_SEED, *name)
-        entry = self._cache.objects.get(key)
+        entry = self._seed.cache.objects.get(key)
         if entry is None:
             return await self._query(key)
         if isinstance(entry, Tombstone):
@@ -169,31 +145,33 @@ class ManagedSeedReconciler:
 
     def _is_unconfirmed(self, name: ShootName) -> bool:
         """True for a ManagedSeed that only a replay contains and nothing is deployed for: it may be stale."""
-        return self._cache.is_unconfirmed(ObjectKey(MANAGED_SEED, *name)) and self._deployments.of(*name) is None
+        return (
+            self._seed.cache.is_unconfirmed(ObjectKey(MANAGED_SEED, *name)) and self._seed.deployments.of(*name) is None
+        )
 
     async def _verify_unconfirmed(self, key: ObjectKey, document: Document) -> float | None:
-        if not self._cache.is_complete:
+        if not self._seed.cache.is_complete:
             return None
-        await self._reporter.query(key, str(section(document, "metadata").get("uid") or ""))
+        await self._seed.reporter.query(key, str(section(document, "metadata").get("uid") or ""))
         return QUERY_INTERVAL_SECONDS
 
     async def _query(self, key: ObjectKey) -> float | None:
-        deployed = self._deployments.of(key.namespace, key.name)
-        if deployed is None or not self._cache.is_complete:
+        deployed = self._seed.deployments.of(key.namespace, key.name)
+        if deployed is None or not self._seed.cache.is_complete:
             return None
         held = {"kind": "ManagedSeed", "metadata": {"name": key.name, "namespace": key.namespace, "uid": deployed.uid}}
-        await self._reporter.query(key, deployed.uid, held)
+        await self._seed.reporter.query(key, deployed.uid, held)
         return QUERY_INTERVAL_SECONDS
 
     async def _clean_up(self, key: ObjectKey, tombstone: Tombstone) -> float | None:
         """Remove the deployment of a ManagedSeed that was deleted, or whose shoot moved to another seed."""
-        deployed = self._deployments.of(key.namespace, key.name)
+        deployed = self._seed.deployments.of(key.namespace, key.name)
         if deployed is not None:
-            self._deployments.remove((deployed.namespace, deployed.shoot))
-            self._deployer.deployments_changed()
-            _log.info("gardenlet.removed", seed=self._seed_name, managed_seed=key.name, reason="it left")
-        await self._reporter.confirm_gone(key, tombstone=tombstone.sequence)
-        self._cache.forget_object(key, tombstone)
+            self._seed.deployments.remove((deployed.namespace, deployed.shoot))
+            self._seed.deployer.deployments_changed()
+            _log.info("gardenlet.removed", seed=self._seed.name, managed_seed=key.name, reason="it left")
+        await self._seed.reporter.confirm_gone(key, tombstone=tombstone.sequence)
+        self._seed.cache.forget_object(key, tombstone)
         for memory in (self._last_conditions, self._reported, self._attempts):
             memory.pop((key.namespace, key.name), None)
         for names in (self._observed, self._reconciled, self._without_finalizer):
@@ -201,14 +179,14 @@ class ManagedSeedReconciler:
         return None
 
     async def _reconcile(self, name: ShootName, document: Document) -> float | None:
-        began = self._clock.monotonic()
+        began = self._seed.clock.monotonic()
         self._reconciled.add(name)
         (self._without_finalizer.discard if is_held(document) else self._without_finalizer.add)(name)
         decided = plan_managed_seed(
             await self._snapshot(document),
-            parent=self._configuration.document,
-            settings=self._settings,
-            now=self._clock.now(),
+            parent=self._seed.configuration.document,
+            settings=self._seed.configuration.managed_seed,
+            now=self._seed.clock.now(),
         )
         problem = decided.step.problem if isinstance(decided.step, CannotReconcile) else None
         if problem is None:
@@ -217,7 +195,7 @@ class ManagedSeedReconciler:
                 await self._perform(document, decided)
             except (GardenbusError, OSError) as error:
                 problem = error.message if isinstance(error, GardenbusError) else str(error)
-                if not self._is_active():
+                if not self._seed.is_active:
                     return INACTIVE_REQUEUE_SECONDS
         if problem is not None:
             findings = (*decided.before, reconcile_error(problem))
@@ -230,14 +208,14 @@ class ManagedSeedReconciler:
         is_changed = self._report(name, document, findings)
         self._record_event(name, document, findings)
         if not isinstance(decided.step, NoAction):
-            self._log_finished(name, decided, problem, seconds=self._clock.monotonic() - began)
+            self._log_finished(name, decided, problem, seconds=self._seed.clock.monotonic() - began)
         return min(requeue_after, REPEAT_SECONDS) if is_changed and requeue_after is not None else requeue_after
 
     def _log_finished(self, name: ShootName, decided: ManagedSeedPlan, problem: str | None, *, seconds: float) -> None:
         _log.info(
             "reconcile.finished",
             controller="managedseed",
-            seed=self._seed_name,
+            seed=self._seed.name,
             object="/".join(name),
             outcome="error" if problem is not None else type(decided.step).__name__,
             reason=problem or "",
@@ -254,24 +232,24 @@ class ManagedSeedReconciler:
             document,
             self._shoots[shoot],
             await self._gardenlets.seed(name),
-            self._deployments.load(shoot),
+            self._seed.deployments.load(shoot),
             backends=installed_backends(),
         )
         if not metadata.get("deletionTimestamp"):
             return snapshot
         return snapshot._replace(
-            is_running=await self._gardenlets.is_running(name), shoots_on_it=self._deployer.shoots_on(name)
+            is_running=await self._gardenlets.is_running(name), shoots_on_it=self._seed.deployer.shoots_on(name)
         )
 
     def _shoot(self, shoot: ShootName) -> HostShootState | None:
         """The shoot with the last reported status, which the cache may not contain yet."""
-        observed = self._cache.shoot(shoot)
+        observed = self._seed.cache.shoot(shoot)
         if observed is None:
             return None
-        record = self._record_of(shoot)
+        record = self._seed.backend.load(shoot)
         status = record.status if record is not None and record.uid == observed.uid else observed.status
         return HostShootState(
-            is_here=observed.status_seed == self._seed_name,
+            is_here=observed.status_seed == self._seed.name,
             is_reconciled=is_reconciled(generation=observed.generation, status=status),
         )
 
@@ -284,52 +262,52 @@ class ManagedSeedReconciler:
         shoot = (str(metadata["namespace"]), str(section(document, "spec", "shoot").get("name")))
         match step:
             case DeployGardenlet(gardenlet, has_backup_secret):
-                self._deployments.save(
+                self._seed.deployments.save(
                     GardenletDeployment(
                         namespace=shoot[0],
                         shoot=shoot[1],
                         managed_seed=key.name,
                         uid=str(metadata.get("uid") or ""),
                         generation=metadata.get("generation") or 0,
-                        deployed_at=self._clock.now(),
-                        bootstrapped_at=self._clock.now() if is_bootstrapped(document) else None,
+                        deployed_at=self._seed.clock.now(),
+                        bootstrapped_at=self._seed.clock.now() if is_bootstrapped(document) else None,
                         gardenlet=gardenlet,
                         has_backup_secret=has_backup_secret,
                     )
                 )
-                self._deployer.deployments_changed()
+                self._seed.deployer.deployments_changed()
             case RegisterSeed(seed):
-                await self._reporter.apply(key, seed)
+                await self._seed.reporter.apply(key, seed)
             case DeleteSeed():
-                await self._reporter.delete(key)
+                await self._seed.reporter.delete(key)
             case DeleteGardenlet() | DeleteBackupSecret():
                 self._change(shoot, step)
-                self._deployer.deployments_changed()
+                self._seed.deployer.deployments_changed()
             case DeleteNamespace():
-                self._deployer.remove_credentials(key.name)
-                self._deployments.remove(shoot)
+                self._seed.deployer.remove_credentials(key.name)
+                self._seed.deployments.remove(shoot)
             case NoAction() | CannotReconcile():
                 pass
             case _:
                 assert_never(step)
 
     def _change(self, shoot: ShootName, step: DeleteGardenlet | DeleteBackupSecret) -> None:
-        deployed = self._deployments.load(shoot)
+        deployed = self._seed.deployments.load(shoot)
         if deployed is None:
             return
         gone = {"gardenlet": None} if isinstance(step, DeleteGardenlet) else {"has_backup_secret": False}
-        self._deployments.save(msgspec.structs.replace(deployed, **gone))
+        self._seed.deployments.save(msgspec.structs.replace(deployed, **gone))
 
     def _report(self, name: ShootName, document: Document, findings: tuple[DesiredCondition, ...]) -> bool:
         """Report conditions that differ, again while they have no effect; returns whether any differs."""
-        patch = status_patch(document, findings, self._clock.now())
-        uid, now = str(document["metadata"].get("uid") or ""), self._clock.monotonic()
+        patch = status_patch(document, findings, self._seed.clock.now())
+        uid, now = str(document["metadata"].get("uid") or ""), self._seed.clock.monotonic()
         entry = self._reported.get(name)
         report = _ReportedPatch(uid, without_times(patch), now)
         is_repeated = entry is not None and entry[:2] == report[:2] and now - entry.at < REPEAT_SECONDS - 1
         if patch and not is_repeated:
             self._reported[name] = report
-            self._reporter.enqueue_status(ObjectKey(MANAGED_SEED, *name), uid, patch)
+            self._seed.reporter.enqueue_status(ObjectKey(MANAGED_SEED, *name), uid, patch)
         return bool(patch)
 
     def _record_event(self, name: ShootName, document: Document, findings: tuple[DesiredCondition, ...]) -> None:
@@ -337,13 +315,13 @@ class ManagedSeedReconciler:
         if not findings or self._last_conditions.get(name) == findings[-1]:
             return
         found = self._last_conditions[name] = findings[-1]
-        is_changed = "conditions" in status_patch(document, (found,), self._clock.now())
+        is_changed = "conditions" in status_patch(document, (found,), self._seed.clock.now())
         if not is_changed or found.reason == DELETED:  # the object of the Event is gone
             return
         kind = "Warning" if found.reason == reconcile_error("").reason else "Normal"
         uid = str(document["metadata"].get("uid") or "")
         key = ObjectKey(MANAGED_SEED, *name)
-        self._reporter.enqueue_event(key, uid, kind=kind, reason=found.reason, message=found.message)
+        self._seed.reporter.enqueue_event(key, uid, kind=kind, reason=found.reason, message=found.message)
 
     def _jittered(self, period: timedelta) -> float:
         """Spread the syncs of ManagedSeeds that were reconciled together."""

@@ -4,34 +4,23 @@ The report is a comparison with the observed Seed: a condition that was set Unkn
 the next round.
 """
 
-from collections.abc import Callable
-from datetime import datetime
-
 import structlog
 
 from gardenbus.common.api.conditions import TRUE, condition_status, conditions_of
-from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.seeds import GARDENLET_READY
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError, Unavailable
-from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.port import StaleFencingToken, StepFailed
-from gardenbus.gardenlet.backend.seed_backend import SeedBackend
-from gardenbus.gardenlet.clients.object_lookup import ObjectLookup
-from gardenbus.gardenlet.clients.reporter import SeedReporter
 from gardenbus.gardenlet.domain.backup_secret import backup_secret
-from gardenbus.gardenlet.domain.operations import SeedReadiness
 from gardenbus.gardenlet.domain.seed_status import (
     SeedFindings,
-    gardener_identity,
-    readiness,
     seed_gone_patch,
     seed_manifest,
     seed_status_patch,
 )
 from gardenbus.gardenlet.domain.shoot_status import without_times
-from gardenbus.gardenlet.watch.binding_cache import BindingCache
+from gardenbus.gardenlet.seed import ServedSeed
 
 _log = structlog.stdlib.get_logger()
 
@@ -45,29 +34,11 @@ REGISTER_AGAIN_SECONDS = 10.0
 class SeedReconciler:
     """See the module. `certificate_expires_at`: expiry of the gardenlet's client certificate; None without one."""
 
-    def __init__(  # noqa: PLR0913 - the ports of one reconciler
-        self,
-        configuration: GardenletConfiguration,
-        *,
-        cache: BindingCache,
-        backend: SeedBackend,
-        reporter: SeedReporter,
-        lookup: ObjectLookup,
-        clock: Clock,
-        version: str,
-        certificate_expires_at: Callable[[], datetime | None] = lambda: None,
-    ) -> None:
-        self._configuration = configuration
-        self._cache = cache
-        self._backend = backend
-        self._reporter = reporter
-        self._lookup = lookup
-        self._clock = clock
-        self._certificate_expires_at = certificate_expires_at
-        self._key = ObjectKey("seed", "", configuration.seed_name)
-        self.identity = gardener_identity(configuration.seed_name, version)
+    def __init__(self, seed: ServedSeed) -> None:
+        self._seed = seed
+        self._key = ObjectKey("seed", "", seed.name)
         self._findings = SeedFindings(
-            kubernetes_version=backend.kubernetes_version, healthy_message=backend.healthy_message
+            kubernetes_version=seed.backend.kubernetes_version, healthy_message=seed.backend.healthy_message
         )
         self._cared_at = float("-inf")
         self._missing_secret = ""
@@ -78,14 +49,9 @@ class SeedReconciler:
         self._is_cleared = False
 
     @property
-    def readiness(self) -> SeedReadiness:
-        """Readiness of the seed for operations on shoots."""
-        return readiness(self._cache.seed, self.identity)
-
-    @property
     def is_ready(self) -> bool:
         """True if the observed Seed has GardenletReady."""
-        seed = self._cache.seed
+        seed = self._seed.cache.seed
         return seed is not None and condition_status(conditions_of(seed), GARDENLET_READY) == TRUE
 
     def stand_by(self) -> None:
@@ -95,22 +61,22 @@ class SeedReconciler:
 
     async def reconcile(self) -> None:
         """Register when needed, check health when due, report what differs. Called after each renewal of the Lease."""
-        now = self._clock.monotonic()
-        if not self.is_registered or self._cache.seed is None or self._cache.seed_is_unconfirmed:
+        now = self._seed.clock.monotonic()
+        if not self.is_registered or self._seed.cache.seed is None or self._seed.cache.seed_is_unconfirmed:
             await self._register(now)
-        if self._cache.seed is None:
+        if self._seed.cache.seed is None:
             return
         if now - self._cared_at >= self._care_period_seconds:
             self._cared_at = now
-            await self._care(self._cache.seed)
-        if section(self._cache.seed, "metadata").get("deletionTimestamp") and self._cache.is_complete:
+            await self._care(self._seed.cache.seed)
+        if section(self._seed.cache.seed, "metadata").get("deletionTimestamp") and self._seed.cache.is_complete:
             await self._delete()
-        self._findings = self._findings._replace(certificate_expires_at=self._certificate_expires_at())
-        self._report(self._cache.seed, now)
+        self._findings = self._findings._replace(certificate_expires_at=self._seed.certificate_expires_at())
+        self._report(self._seed.cache.seed, now)
 
     @property
     def _care_period_seconds(self) -> float:
-        period = self._configuration.seed_care_period.total_seconds()
+        period = self._seed.configuration.seed_care_period.total_seconds()
         return min(period, MISSING_SECRET_SECONDS) if self._missing_secret else period
 
     def request_care(self) -> None:
@@ -119,16 +85,16 @@ class SeedReconciler:
 
     async def _register(self, now: float) -> None:
         """Apply the Seed once per process, and again until it appears; never one that was deleted."""
-        if self._cache.seed_is_gone:
+        if self._seed.cache.seed_is_gone:
             return
-        seed = self._cache.seed
+        seed = self._seed.cache.seed
         if seed is not None and section(seed, "metadata").get("deletionTimestamp"):
             self.is_registered = True
             return
-        if not self._cache.is_complete or now - self._registered_at < REGISTER_AGAIN_SECONDS:
+        if not self._seed.cache.is_complete or now - self._registered_at < REGISTER_AGAIN_SECONDS:
             return
         try:
-            await self._reporter.apply(self._key, seed_manifest(self._configuration))
+            await self._seed.reporter.apply(self._key, seed_manifest(self._seed.configuration))
         except Unavailable as error:
             _log.warning("seed.registration_failed", seed=self._key.name, reason=error.message)
             return
@@ -143,7 +109,7 @@ class SeedReconciler:
         else:
             self._missing_secret = ""
         self._findings = self._findings._replace(
-            system_problem=await self._backend.seed_problem(), bucket_problem=bucket_problem
+            system_problem=await self._seed.backend.seed_problem(), bucket_problem=bucket_problem
         )
 
     async def _secret_problem(self, seed: Document) -> str:
@@ -152,41 +118,43 @@ class SeedReconciler:
         if secret is None:
             return ""
         try:
-            return "" if await self._lookup.exists(secret.key) else secret.problem
+            return "" if await self._seed.lookup.exists(secret.key) else secret.problem
         except GardenbusError as error:
             _log.warning("backup_secret.unknown", seed=self._key.name, secret=str(secret.key), reason=error.message)
             return self._missing_secret
 
     async def _bucket_problem(self) -> str | None:
         try:
-            await self._backend.ensure_bucket(self._cache.seed_uid)
+            await self._seed.backend.ensure_bucket(self._seed.cache.seed_uid)
         except (StepFailed, StaleFencingToken) as error:
             return error.message
         return None
 
     async def _delete(self) -> None:
         """Release a deleting Seed once no shoot is left: delete the bucket, then report completion."""
-        shoots_left = max(len(self._cache.present()), len(self._backend.shoots()))
+        shoots_left = max(len(self._seed.cache.present()), len(self._seed.backend.shoots()))
         self._is_cleared = False
         bucket_problem = self._findings.bucket_problem
         if not shoots_left:
             try:
-                await self._backend.delete_bucket(self._cache.seed_uid)
+                await self._seed.backend.delete_bucket(self._seed.cache.seed_uid)
                 bucket_problem, self._is_cleared = None, True
             except StepFailed as error:
                 bucket_problem = error.message
         self._findings = self._findings._replace(shoots_left=shoots_left, bucket_problem=bucket_problem)
 
     def _report(self, seed: Document, now: float) -> None:
-        instant = self._clock.now()
+        instant = self._seed.clock.now()
         if section(seed, "metadata").get("deletionTimestamp") and self._is_cleared:
             patch = seed_gone_patch(instant)
         else:
-            patch = seed_status_patch(seed, self._configuration, self._findings, identity=self.identity, now=instant)
+            patch = seed_status_patch(
+                seed, self._seed.configuration, self._findings, identity=self._seed.identity, now=instant
+            )
         if not patch:
             return
         report = (without_times(patch), str(section(seed, "metadata").get("resourceVersion")))
         if report == self._last_report and now - self._last_report_at < REPEAT_SECONDS:
             return
         self._last_report, self._last_report_at = report, now
-        self._reporter.enqueue_status(self._key, self._cache.seed_uid, patch)
+        self._seed.reporter.enqueue_status(self._key, self._seed.cache.seed_uid, patch)

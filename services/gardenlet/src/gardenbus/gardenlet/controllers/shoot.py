@@ -22,15 +22,11 @@ from typing import Literal, assert_never
 import msgspec
 import structlog
 
-from gardenbus.common.api.configuration.gardenlet import ShootSettings
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.ports import tracing
-from gardenbus.common.ports.clock import Clock
-from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.clients.final_reports import FinalReports, result_of
-from gardenbus.gardenlet.clients.reporter import SeedReporter
 from gardenbus.gardenlet.clients.shoot_states import KEEP_AGAIN_SECONDS, SAVE_AGAIN_SECONDS, ShootStates
 from gardenbus.gardenlet.domain.flows import SAVE_STATE
 from gardenbus.gardenlet.domain.grace_periods import GracePeriods
@@ -54,7 +50,6 @@ from gardenbus.gardenlet.domain.operations import (
     RepeatReport,
     RunOperation,
     SeedNotReady,
-    SeedReadiness,
     ShootAction,
     ShootSnapshot,
     adopted,
@@ -77,8 +72,9 @@ from gardenbus.gardenlet.domain.shoot_status import (
 from gardenbus.gardenlet.metrics import observe_operation
 from gardenbus.gardenlet.operation.flow_runner import FlowResult, run_flow
 from gardenbus.gardenlet.operation.teardown import tear_down
+from gardenbus.gardenlet.seed import ServedSeed
 from gardenbus.gardenlet.tracing import claim_span, operation_span
-from gardenbus.gardenlet.watch.binding_cache import BindingCache, Tombstone
+from gardenbus.gardenlet.watch.binding_cache import Tombstone
 
 _log = structlog.stdlib.get_logger()
 
@@ -91,39 +87,22 @@ _BACKOFF = Backoff()
 
 
 class ShootReconciler:
-    """See the module. `is_active` says whether this gardenlet may act."""
+    """See the module. `missing_extensions` names what a shoot has to wait for."""
 
-    def __init__(  # noqa: PLR0913 - the ports of one reconciler
-        self,
-        settings: ShootSettings,
-        *,
-        seed_name: str,
-        cache: BindingCache,
-        backend: SeedBackend,
-        reporter: SeedReporter,
-        clock: Clock,
-        identity: Document,
-        readiness: Callable[[], SeedReadiness],
-        is_active: Callable[[], bool],
-        missing_extensions: Callable[[Callable[[], Document]], str] = lambda _: "",
+    def __init__(
+        self, seed: ServedSeed, missing_extensions: Callable[[Callable[[], Document]], str] = lambda _: ""
     ) -> None:
-        self._settings = settings
-        self._seed_name = seed_name
-        self._cache = cache
-        self._backend = backend
-        self._reporter = reporter
-        self._clock = clock
-        self._identity = identity
-        self._readiness = readiness
-        self._is_active = is_active
+        self._seed = seed
+        self._settings, self._clock = seed.configuration.shoot, seed.clock
+        self._cache, self._backend, self._reporter = seed.cache, seed.backend, seed.reporter
         self._missing_extensions = missing_extensions
-        self._states = ShootStates(cache, reporter)
-        self._final_reports = FinalReports(reporter, clock)
-        self._grace_periods = GracePeriods(clock)
+        self._states = ShootStates(seed.cache, seed.reporter)
+        self._final_reports = FinalReports(seed.reporter, seed.clock)
+        self._grace_periods = GracePeriods(seed.clock)
 
     async def reconcile(self, shoot: ShootName) -> float | None:
         """Perform the next action; returns the seconds after which to requeue, None for not before a change."""
-        if not self._is_active():
+        if not self._seed.is_active:
             return INACTIVE_REQUEUE_SECONDS
         began = self._clock.monotonic()
         trace = self._cache.traces.get(shoot, "")
@@ -134,7 +113,7 @@ class ShootReconciler:
             _log.info(
                 "reconcile.finished",
                 controller="shoot",
-                seed=self._seed_name,
+                seed=self._seed.name,
                 object="/".join(shoot),
                 outcome=outcome.name,
                 reason=outcome.reason,
@@ -158,7 +137,7 @@ class ShootReconciler:
             if record is not None:
                 operation = "Leave" if observed.left else "Delete"
                 outcome = await self._tear_down(shoot, record, operation, is_wanted=lambda: self._cache.is_gone(shoot))
-            if self._backend.load(shoot) is None and self._is_active():
+            if self._backend.load(shoot) is None and self._seed.is_active:
                 await self._reporter.confirm_gone(ObjectKey("shoot", *shoot), tombstone=observed.sequence)
                 self._cache.forget(shoot, observed)
                 self._final_reports.forget(shoot)
@@ -168,12 +147,12 @@ class ShootReconciler:
         if record is not None and record.uid != observed.uid:
             return await self._make_room(shoot, record)
         snapshot = ShootSnapshot(
-            seed_name=self._seed_name,
-            readiness=self._readiness(),
+            seed_name=self._seed.name,
+            readiness=self._seed.readiness,
             now=self._clock.now(),
             sync_period=self._settings.sync_period,
             respect_ignore=self._settings.respect_ignore,
-            version=self._identity["version"],
+            version=self._seed.identity["version"],
             has_state=self._states.can_restore(observed, record),
             missing_extensions=self._missing_extensions(lambda: observed.spec),
         )
@@ -236,12 +215,12 @@ class ShootReconciler:
     def _claim(self, observed: ObservedShoot, record: ShootRecord | None) -> None:
         """Report that the shoot is here; all of what is built already, as the store went back before its claim."""
         shoot, built = observed.full_name, {} if record is None or record.run is None else _whole_status(record)
-        claim: Document = built | {"seedName": self._seed_name}
+        claim: Document = built | {"seedName": self._seed.name}
         trace = self._cache.traces.get(shoot)
         if trace is None:
             self._report(observed, claim)
             return
-        span = claim_span(trace, shoot, self._seed_name)
+        span = claim_span(trace, shoot, self._seed.name)
         with tracing.within(span.traceparent):
             self._report(observed, claim)
         span.end()
@@ -276,7 +255,7 @@ class ShootReconciler:
         trace = self._cache.traces.get(shoot)
         if trace is None:
             return await self._run(observed, record, run, resumed=resumed)
-        span = operation_span(trace, shoot, self._seed_name, run)
+        span = operation_span(trace, shoot, self._seed.name, run)
         try:
             with tracing.within(span.traceparent):
                 outcome = await self._run(observed, record, run, resumed=resumed)
@@ -297,7 +276,7 @@ class ShootReconciler:
         if (reverted := reverted_event(run, record.run)) is not None:
             self._record(observed, reverted)
         patch = started(
-            observed, record, run, seed_name=self._seed_name, gardener=self._identity, now=self._clock.now()
+            observed, record, run, seed_name=self._seed.name, gardener=self._seed.identity, now=self._clock.now()
         )
         record = msgspec.structs.replace(
             record,
@@ -381,7 +360,7 @@ class ShootReconciler:
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> ShootResult:
         return await tear_down(
-            self._backend, shoot, record, operation, is_wanted=lambda: self._is_active() and is_wanted()
+            self._backend, shoot, record, operation, is_wanted=lambda: self._seed.is_active and is_wanted()
         )
 
     def _care_patch(self, record: ShootRecord, problems: Mapping[str, str], *, has_workers: bool) -> Document:
@@ -403,8 +382,8 @@ class ShootReconciler:
         if (
             record is None
             or record.uid != observed.uid
-            or observed.status_seed != self._seed_name
-            or not self._is_active()
+            or observed.status_seed != self._seed.name
+            or not self._seed.is_active
         ):
             return
         if record.has_left:
@@ -424,11 +403,11 @@ class ShootReconciler:
         """True if a run should start another step: no change since ends it."""
         now = self._cache.shoot(observed.full_name)
         return (
-            self._is_active()
+            self._seed.is_active
             and now is not None
             and now.uid == observed.uid
-            and is_still_wanted(run, now, self._seed_name)
-            and not self._readiness().is_stopped
+            and is_still_wanted(run, now, self._seed.name)
+            and not self._seed.readiness.is_stopped
         )
 
     def _report_progress(self, observed: ObservedShoot, record: ShootRecord, tasks: Sequence[str]) -> None:
