@@ -722,7 +722,7 @@ async def test_a_bastion_has_a_host_as_long_as_it_lives(
             metadata = {"name": key.name, "namespace": key.namespace}
             kind = {"apiVersion": "operations.gardener.cloud/v1alpha1", "kind": "Bastion"}
             await garden.store.create({**kind, "metadata": metadata, "spec": spec})
-            host.gardenlets["aws-eu1"].bastions.stand_by()  # it would be noticed within half a minute
+            host.gardenlets["aws-eu1"].reconcilers.bastions.stand_by()  # it would be noticed within half a minute
 
             async def is_reported() -> None:
                 status = section(await garden.get(key), "status")
@@ -734,6 +734,6 @@ async def test_a_bastion_has_a_host_as_long_as_it_lives(
             (made,) = stub.made
             assert made == ("Bastion", "shoot--dev--apollo", "door")
             await garden.delete(key)
-            host.gardenlets["aws-eu1"].bastions.stand_by()
+            host.gardenlets["aws-eu1"].reconcilers.bastions.stand_by()
             await garden.until_gone(key)
             assert stub.made == {}

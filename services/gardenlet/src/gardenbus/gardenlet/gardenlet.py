@@ -56,7 +56,7 @@ class Gardenlet:
 
     def __init__(self, seed: ServedSeed, reconcilers: Reconcilers) -> None:
         self.seed = seed
-        self._reconcilers = reconcilers
+        self.reconcilers = reconcilers
         self.activity = Activity()
         self.heartbeat = LeaseHeartbeat(
             bus=seed.bus,
@@ -139,20 +139,20 @@ class Gardenlet:
 
     def deliver(self, message: StreamMessage) -> None:
         """Update the cache from a BINDINGS message of this seed, and enqueue what depends on it."""
-        readiness, ready, generation = self.seed.readiness, self._reconcilers.seed.is_ready, self._seed_generation
-        extensions = self._reconcilers.installations.trigger
+        readiness, ready, generation = self.seed.readiness, self.reconcilers.seed.is_ready, self._seed_generation
+        extensions = self.reconcilers.installations.trigger
         subject = self.cache.update(message)
         if isinstance(subject, ObjectKey):
             if subject.kind == "seed" and self.cache.recovery_id:
                 self._inventory_due = self.cache.recovery_id
                 self._seed_loop.trigger()
-            self._was_unready |= not self._reconcilers.seed.is_ready
+            self._was_unready |= not self.reconcilers.seed.is_ready
             if self._seed_generation != generation:
-                self._reconcilers.seed.request_care()
+                self.reconcilers.seed.request_care()
                 self._seed_loop.trigger()
-            if self._reconcilers.installations.trigger != extensions:
+            if self.reconcilers.installations.trigger != extensions:
                 self._seed_loop.trigger()
-            if self._was_unready and self._reconcilers.seed.is_ready and not ready:
+            if self._was_unready and self.reconcilers.seed.is_ready and not ready:
                 self._was_unready = False
                 self._report_everything(_PASSES_AFTER_RECOVERY)
             if self.seed.readiness != readiness:
@@ -167,7 +167,7 @@ class Gardenlet:
 
     def deployed_seed_changed(self, seed: str) -> None:
         """Enqueue the ManagedSeed of a deployed gardenlet: its Seed came or is going, or it stopped."""
-        for name in self._reconcilers.managed_seeds.of_seed(seed) if self.is_active else ():
+        for name in self.reconcilers.managed_seeds.of_seed(seed) if self.is_active else ():
             self._managed_seed_queue.add(name)
 
     def replay_ended(self) -> None:
@@ -234,7 +234,7 @@ class Gardenlet:
             passes = self._whole_reports.pop(name, 0)
             if passes > 1:
                 self._whole_reports[name] = passes - 1
-            await self._reconcilers.shoots.care(observed, everything=passes > 0)
+            await self.reconcilers.shoots.care(observed, everything=passes > 0)
 
     def _until_next_round(self) -> float:
         took = self.seed.clock.monotonic() - self._round_began
@@ -244,10 +244,10 @@ class Gardenlet:
         async with self._seed_lock:
             if self.is_active:
                 await self._send_inventory()
-                await self._reconcilers.seed.reconcile()
-                if await self._reconcilers.installations.reconcile():
+                await self.reconcilers.seed.reconcile()
+                if await self.reconcilers.installations.reconcile():
                     self._enqueue_all()
-                await self._reconcilers.bastions.reconcile()
+                await self.reconcilers.bastions.reconcile()
 
     async def _send_inventory(self) -> None:
         """Answer a recovery of the store with all that runs here. One that was not sent is tried in the next round."""
@@ -277,12 +277,12 @@ class Gardenlet:
         await self._drop_missed_deletions()
         self.reporter.fencing_token = fencing_token
         self._inventory_due = self.cache.recovery_id
-        self._reconcilers.seed.stand_by()
-        self._reconcilers.installations.stand_by()
-        self._reconcilers.bastions.stand_by()
+        self.reconcilers.seed.stand_by()
+        self.reconcilers.installations.stand_by()
+        self.reconcilers.bastions.stand_by()
         self._report_everything(1)
         self._enqueue_all()
-        self._reconcilers.managed_seeds.stand_by()
+        self.reconcilers.managed_seeds.stand_by()
         self._enqueue_managed_seeds()
         self.activity.begin()
 
@@ -304,10 +304,10 @@ class Gardenlet:
     async def _stand_by(self) -> None:
         self.activity.end()
         self.reporter.stand_by()
-        self._reconcilers.seed.stand_by()
-        self._reconcilers.installations.stand_by()
-        self._reconcilers.bastions.stand_by()
-        self._reconcilers.managed_seeds.stand_by()
+        self.reconcilers.seed.stand_by()
+        self.reconcilers.installations.stand_by()
+        self.reconcilers.bastions.stand_by()
+        self.reconcilers.managed_seeds.stand_by()
         await self.queue.clear()
         await self._managed_seed_queue.clear()
 
@@ -317,20 +317,20 @@ class Gardenlet:
             self.queue.add(shoot)
 
     def _enqueue_managed_seeds(self) -> None:
-        for name in self._reconcilers.managed_seeds.cached():
+        for name in self.reconcilers.managed_seeds.cached():
             self._enqueue_managed_seed(name)
 
     def _enqueue_managed_seed(self, name: ShootName) -> None:
         """Enqueue a ManagedSeed with its jittered delay."""
         if self.reporter.fencing_token is None:
             return
-        delay = self._reconcilers.managed_seeds.enqueue_delay(name)
+        delay = self.reconcilers.managed_seeds.enqueue_delay(name)
         if delay is not None:
             self._managed_seed_queue.add(name, delay)
 
     def _enqueue_dependents(self, shoot: ShootName) -> None:
         for name in (
-            self._reconcilers.managed_seeds.dependents_of(shoot) if self.reporter.fencing_token is not None else ()
+            self.reconcilers.managed_seeds.dependents_of(shoot) if self.reporter.fencing_token is not None else ()
         ):
             self._managed_seed_queue.add(name)
 
@@ -344,9 +344,9 @@ class Gardenlet:
         if self.reporter.fencing_token is None:
             return None
         try:
-            return await self._reconcilers.shoots.reconcile(shoot)
+            return await self.reconcilers.shoots.reconcile(shoot)
         finally:
             self._enqueue_dependents(shoot)
 
     async def _reconcile_managed_seed(self, name: ShootName) -> float | None:
-        return None if self.reporter.fencing_token is None else await self._reconcilers.managed_seeds.reconcile(name)
+        return None if self.reporter.fencing_token is None else await self.reconcilers.managed_seeds.reconcile(name)
