@@ -9,7 +9,7 @@ import pytest
 
 from gardenbus.bench.peers.programs import SOURCES
 
-pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.slow, pytest.mark.at_rest, pytest.mark.timeout(1500)]
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.skipif(shutil.which("go") is None, reason="Go is not installed: peers are built from their sources")
 async def test_a_peer_is_built_and_measured_beside_gardenbus() -> None:
     assert (ROOT / SOURCES / "gardener/go.sum").is_file()
-    command = [sys.executable, "-m", "gardenbus.bench.peers", "--reduced", "--turns", "1"]
+    command = [sys.executable, "-m", "gardenbus.bench.peers", "--only", "scheduler", "--reduced", "--turns", "1"]
     process = await asyncio.create_subprocess_exec(
         *command, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
