@@ -13,7 +13,7 @@ from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.adapters.nats.streams import StreamSettings
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import Conflict
-from gardenbus.common.ports.bus import Message, QueueMessage, WorkQueue
+from gardenbus.common.ports.bus import Message, QueueMessage, Request, WorkQueue
 from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.nats_cluster import NAMES, NatsCluster, start_nats_cluster
 from tests.support.nats_traffic import SUBJECTS, current, traffic
@@ -53,6 +53,39 @@ async def test_as_many_copies_as_wanted_are_made_and_kept(cluster: NatsCluster) 
         queue = await bus.work_queue(name, "apiserver", "copies.report.>")
         assert queue.depth == 0
         assert await followers(bus, name) == 2
+
+
+async def test_a_response_that_is_made_while_the_connection_is_lost_reaches_who_waits_elsewhere(
+    tmp_path: Path,
+) -> None:
+    begun, is_lost = asyncio.Event(), asyncio.Event()
+
+    async def respond(request: Request) -> bytes:
+        begun.set()
+        await is_lost.wait()
+        return request.body
+
+    with ExitStack() as stack:
+        cluster = start_nats_cluster(stack, tmp_path)
+        own, others = cluster.servers[0], cluster.servers[1:]
+        async with (
+            connect(others[0].url, "requester", "held") as requester,
+            connect(f"{own.url},{others[1].url}", "responder", "held") as responder,
+        ):
+            await responder.serve("apiserver", "0.1.0", {"held.api.>": respond})
+            connection = responder._connection  # pyright: ignore[reportPrivateUsage]
+            assert connection.connected_url is not None
+            serving = next(each for each in cluster.servers if each.port == connection.connected_url.port)
+            waiting = asyncio.create_task(requester.request("held.api.echo", b"order", timeout_seconds=HANG_SECONDS))
+            await begun.wait()
+            serving.kill()
+
+            async def lost() -> None:
+                assert not connection.is_connected
+
+            await eventually(lost, every=0.001)
+            is_lost.set()
+            assert await waiting == b"order"
 
 
 async def test_one_server_has_one_copy_whatever_is_wanted_of_a_cluster(tmp_path: Path) -> None:
