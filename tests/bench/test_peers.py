@@ -22,8 +22,6 @@ async def test_a_peer_is_built_and_measured_beside_gardenbus() -> None:
         *command, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     output, errors = await process.communicate()
-    if "cannot be built" in errors.decode():
-        pytest.skip(f"the peer's modules are out of reach: {errors.decode()[-500:]}")
     assert process.returncode == 0, errors.decode()[-2000:]
     row = output.decode().rstrip().splitlines()[-1].split(" | ")
     assert row[:2] == ["| 10", "100"]

@@ -5,7 +5,8 @@ stays, without the fields of the Work.
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from gardenbus.agent.kubernetes.client import KubernetesClient
@@ -49,7 +50,9 @@ async def remove_resources(
     for each in resources:
         waves.setdefault(wave_of(each.group, each.kind), []).append(each)
     for _, wave in sorted(waves.items(), reverse=True):
-        problems = await together([_each(slots, each, _try_to_remove(connection.client, work, each)) for each in wave])
+        problems = await together(
+            [_each(slots, each, partial(_try_to_remove, connection.client, work)) for each in wave]
+        )
         gone = {each.key for each, problem in zip(wave, problems, strict=True) if problem is None}
         left = [each for each in inventory.works[work].resources if each.key not in gone]
         await inventory.record(connection, work, left)
@@ -59,12 +62,12 @@ async def remove_resources(
 
 
 async def _each(
-    slots: asyncio.Semaphore, resource: AppliedResource, call: Coroutine[Any, Any, str | None]
+    slots: asyncio.Semaphore, resource: AppliedResource, act: Callable[[AppliedResource], Awaitable[str | None]]
 ) -> str | None:
-    """The result of a call for one object, or its error as a sentence. Raises what concerns the whole cluster."""
+    """The result of an act on one object, or its error as a sentence. Raises what concerns the whole cluster."""
     async with slots:
         try:
-            return await call
+            return await act(resource)
         except WHOLE_CLUSTER:
             raise
         except GardenbusError as error:
@@ -79,7 +82,7 @@ async def abandon_resources(
     Raises what concerns the whole cluster.
     """
     slots = asyncio.Semaphore(AT_ONCE)
-    problems = await together([_each(slots, each, _abandon(connection.client, work, each)) for each in resources])
+    problems = await together([_each(slots, each, partial(_abandon, connection.client, work)) for each in resources])
     return next((problem for problem in problems if problem is not None), None)
 
 
