@@ -207,7 +207,7 @@ def test_levels_choose_like_a_naive_scorer_whatever_changes(
         by_name.setdefault("MinimalDistance", ("MinimalDistance", 1, {}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(usage_levels, "MAX_ASIDE", data.draw(st.sampled_from([1, 8])))
-        patch.setattr(usage_index, "MAX_DECREASES", data.draw(st.sampled_from([3, 100_000])))
+        patch.setattr(usage_index, "MAX_LOGGED", data.draw(st.sampled_from([3, 100_000])))
         _decide_and_churn(documents, data, strategy, list(by_name.values()))
 
 

@@ -12,11 +12,11 @@ from gardenbus.scheduling.filters.row import Filter
 from gardenbus.scheduling.filters.strategy import STRATEGY
 from gardenbus.scheduling.filters.table import FILTERS, checks_with
 from gardenbus.scheduling.group_checks import group_checks_of
+from gardenbus.scheduling.plugin_replies import ClassReplies
+from gardenbus.scheduling.result_cache import ResultCache
 from gardenbus.scheduling.results import RejectedSeeds, SeedRejection, Unschedulable, format_rejections, grouped
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
-
-_MAX_REMEMBERED = 20_000
 
 
 class Diagnosis(msgspec.Struct, frozen=True, eq=False):
@@ -34,15 +34,14 @@ class Diagnosis(msgspec.Struct, frozen=True, eq=False):
     rejected: Mapping[str, SeedRejection] = msgspec.field(default_factory=dict[str, SeedRejection])
 
 
+_CACHE = ResultCache[tuple[Constraints, ClassReplies], Diagnosis]()
+
+
 def diagnosis_of(constraints: Constraints, landscape: Landscape) -> Diagnosis:
     """The diagnosis of a class, kept with the landscape."""
     key = (constraints, landscape.replies_of(constraints))
-    kept: Diagnosis | None = landscape.diagnoses.get(key)
-    if kept is None:
-        if len(landscape.diagnoses) >= _MAX_REMEMBERED:
-            landscape.diagnoses.clear()
-        kept = landscape.diagnoses[key] = _diagnose(constraints, landscape)
-    return kept
+    results = _CACHE.of(landscape.caches, landscape.index)
+    return results.get(key) or _CACHE.keep(results, key, _diagnose(constraints, landscape))
 
 
 def rejections_of(request: SchedulingRequest, snapshot: Snapshot) -> Mapping[str, SeedRejection]:

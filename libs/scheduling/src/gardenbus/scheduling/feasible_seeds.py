@@ -14,9 +14,10 @@ from gardenbus.scheduling.filters.row import Filter
 from gardenbus.scheduling.filters.strategy import STRATEGY
 from gardenbus.scheduling.filters.table import FILTERS, checks_with
 from gardenbus.scheduling.plugin_replies import NO_REPLIES, ClassReplies
+from gardenbus.scheduling.result_cache import ResultCache
 from gardenbus.scheduling.results import FilterSummary, FunnelStep, Unschedulable
 from gardenbus.scheduling.scores.class_scores import Cells, ClassScore, cells_of, class_scores
-from gardenbus.scheduling.seed_index import MAX_REMEMBERED, SeedIndex
+from gardenbus.scheduling.seed_index import SeedIndex
 from gardenbus.scheduling.snapshot import Landscape
 
 
@@ -34,12 +35,11 @@ class DistanceGroup(NamedTuple):
 
 
 class FeasibleSeeds(NamedTuple):
-    """The result at an epoch of the index, nearest seeds first; no groups when no seed is feasible.
+    """The seeds of a class, nearest first; no groups when no seed is feasible.
 
     `scores` are those of the profile that do not depend on usage, by name.
     """
 
-    epoch: int
     strategy: str = ""
     groups: tuple[DistanceGroup, ...] = ()
     summary: FilterSummary = FilterSummary()
@@ -55,6 +55,9 @@ class FeasibleSeeds(NamedTuple):
         return bits
 
 
+_CACHE = ResultCache[Constraints, FeasibleSeeds]()
+
+
 class Narrowing(NamedTuple):
     """The seeds before and after one filter."""
 
@@ -64,15 +67,14 @@ class Narrowing(NamedTuple):
 
 
 def feasible_seeds_of(constraints: Constraints, landscape: Landscape) -> FeasibleSeeds:
-    """The feasible seeds of a class, kept in the index until anything changes."""
+    """The feasible seeds of a class, kept with the landscape until another reply of a plug-in comes."""
     index = landscape.index
-    kept: FeasibleSeeds | None = landscape.feasible.get(constraints)
+    results = _CACHE.of(landscape.caches, index)
+    found = results.get(constraints)
     replies = NO_REPLIES if landscape.replies is None else landscape.replies_of(constraints)
-    if kept is None or kept.epoch != index.epoch or kept.replies is not replies:
-        if len(landscape.feasible) >= MAX_REMEMBERED:
-            landscape.feasible.clear()
-        kept = landscape.feasible[constraints] = _find(constraints, landscape, index)._replace(replies=replies)
-    return kept
+    if found is None or found.replies is not replies:
+        found = _CACHE.keep(results, constraints, _find(constraints, landscape, index)._replace(replies=replies))
+    return found
 
 
 def narrowed(filters: Sequence[Filter], context: FilterContext, index: SeedIndex, bits: Bitset) -> Iterator[Narrowing]:
@@ -90,11 +92,11 @@ def narrowed(filters: Sequence[Filter], context: FilterContext, index: SeedIndex
 def _find(constraints: Constraints, landscape: Landscape, index: SeedIndex) -> FeasibleSeeds:
     context = filter_context_of(constraints, landscape)
     if isinstance(context, Unschedulable):
-        return FeasibleSeeds(index.epoch)
+        return FeasibleSeeds()
     steps = list(narrowed(FILTERS, context, index, index.present))
     candidates = feasible = steps[-1].after
     if not candidates:
-        return FeasibleSeeds(index.epoch)
+        return FeasibleSeeds()
     checks = list(narrowed(checks_with(landscape), context, index, candidates))
     feasible = checks[-1].after if checks else candidates
     groups = tuple(
@@ -103,10 +105,10 @@ def _find(constraints: Constraints, landscape: Landscape, index: SeedIndex) -> F
     )
     ranked = sum(group.feasible.bit_count() for group in groups)
     if not ranked:
-        return FeasibleSeeds(index.epoch)
+        return FeasibleSeeds()
     counts = [(each.filter.name, each.before.bit_count(), each.after.bit_count()) for each in (*steps, *checks)]
     counts.append((STRATEGY.name, feasible.bit_count(), ranked))
-    found = FeasibleSeeds(index.epoch, context.ranking.strategy, groups, _summary(counts))
+    found = FeasibleSeeds(context.ranking.strategy, groups, _summary(counts))
     return _scored(found, constraints, landscape) if landscape.scores else found
 
 

@@ -5,15 +5,13 @@ classes that give it the same input; a class combines them by `&`, and a seed th
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from gardenbus.common.api.bitsets import Bitset, bitset_of, members_of
 from gardenbus.common.api.garden.seeds import SeedNetworks
 from gardenbus.common.api.garden.shoot_networks import Ranges, network_problems
+from gardenbus.scheduling.result_cache import MAX_REMEMBERED
 from gardenbus.scheduling.seed_candidates import SeedCandidate
-
-MAX_REMEMBERED = 20_000
-"""Results of one kind that are kept; then all are dropped, and worked out again on demand."""
 
 Region = tuple[str, str]
 """Provider type and region."""
@@ -32,8 +30,7 @@ class SeedIndex:
     The first slots are in reverse order of names, so that the first seed of a set by name is its highest bit; seeds
     that are added later have slots above. `epoch` grows with every change; `changed` lists the slots that changed, in
     order. `owner` is the landscape that has these seeds: when a seed is put or removed there is none until a new
-    landscape takes the index over. `feasible` belongs to feasible_seeds.py: a mapping for each set of rules of a
-    landscape.
+    landscape takes the index over.
     """
 
     def __init__(self, seeds: Iterable[SeedCandidate]) -> None:
@@ -43,7 +40,6 @@ class SeedIndex:
         self.epoch = 0
         self.changed: list[int] = []
         self.owner: object = None
-        self.feasible: dict[Hashable, dict[Hashable, Any]] = {}
         self.regions: dict[Region, Bitset] = {}
         self._networks: dict[SeedNetworks, Bitset] = {}
         self._labels: dict[str, dict[str, Bitset]] = {}

@@ -1,8 +1,7 @@
 """The objects that decisions are made on, as they were at one moment, with the shoots per seed."""
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
-from typing import Any
 
 import msgspec
 
@@ -20,6 +19,7 @@ from gardenbus.common.api.garden.strategies import SAME_REGION
 from gardenbus.scheduling.equivalence_classes import Constraints
 from gardenbus.scheduling.group_index import GroupIndex
 from gardenbus.scheduling.plugin_replies import NO_REPLIES, ClassReplies, RepliesByInput, input_to_plugins
+from gardenbus.scheduling.result_cache import ResultCaches
 from gardenbus.scheduling.score_table import NO_SCORES, ScoreTable
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import SeedIndex
@@ -30,7 +30,7 @@ from gardenbus.scheduling.user_filters import SeedFilter
 class Landscape:
     """Seeds by name, profiles, region ConfigMaps and projects; never changed once it is made.
 
-    The profile's `strategy`, `filters` and scores are part of it, because `diagnoses` (of diagnosis.py) depend on them.
+    The profile's `strategy`, `filters` and scores are part of it, because the results of `caches` depend on them.
     `index` may be handed on from one landscape to the next, if it holds the same seeds as `seeds` by then.
     """
 
@@ -67,19 +67,18 @@ class Landscape:
         self._projects: dict[str, Project] = {}
         for project in sorted(projects, key=lambda project: project.metadata.name):
             self._projects.setdefault(project.namespace, project)
-        self.diagnoses: dict[Hashable, Any] = {}
-        self.feasible: dict[Hashable, Any] = {}
+        self.caches: ResultCaches = {}
         self._owner = object()
         self._index = index
         if index is not None:
-            self._take_over(index)
+            index.owner = self._owner
 
     @property
     def index(self) -> SeedIndex:
         """The seeds as bits; an index that was handed on to a later landscape is replaced by a new one."""
         if self._index is None or self._index.owner is not self._owner:
             self._index = SeedIndex(self.seeds)
-            self._take_over(self._index)
+            self._index.owner = self._owner
         return self._index
 
     def without(self, seeds: Collection[str]) -> "Landscape":
@@ -96,14 +95,14 @@ class Landscape:
 
         `replies` are those of its plug-ins, which come and go while the landscape stays.
         """
-        index, same = self.index, copy(self)
+        self._index = self.index
+        same = copy(self)
         same.strategy = profile.strategy
         same.filters = tuple(each for each in self.filters if profile.runs_filter(each.name))
         same.scores = ScoreTable(profile.scores) if profile.scores else NO_SCORES
         same.replies = replies if profile.plugins else None
         same.added_affinity, same.reads_purpose = profile.added_affinity, profile.reads_purpose
-        same.diagnoses = {}
-        same._take_over(index)  # noqa: SLF001  another of this class
+        same.caches = {}
         return same
 
     def _with_seeds(self, seeds: tuple[SeedCandidate, ...]) -> "Landscape":
@@ -111,14 +110,9 @@ class Landscape:
         other.seeds = seeds
         other.seeds_by_name = {seed.name: seed for seed in seeds}
         other._all_seeds = {**self._all_seeds, **other.seeds_by_name}  # noqa: SLF001  another of this class
-        other.diagnoses = {}
+        other.caches = {}
         other._owner = object()  # noqa: SLF001  another of this class
         return other
-
-    def _take_over(self, index: SeedIndex) -> None:
-        index.owner = self._owner
-        rules = (self.strategy, tuple(each.name for each in self.filters), self.scores.plugins)
-        self.feasible = index.feasible.setdefault(rules, {})
 
     def replies_of(self, constraints: Constraints) -> ClassReplies:
         """The replies of plug-ins about a class; the same value until another one comes."""

@@ -1,13 +1,12 @@
 """Shoots per seed, with a log of decreases for orderings that are kept incrementally."""
 
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from gardenbus.common.api.garden.scheduling_requirements import Requests
+from gardenbus.scheduling.result_cache import ResultCaches
 
-MAX_DECREASES = 100_000
-"""Decreases that are remembered; then every ordering is worked out anew."""
-
+MAX_LOGGED = 100_000
+"""Entries of a log that are kept; then every ordering is worked out anew."""
 
 NOTHING: Mapping[str, int] = {}
 
@@ -17,8 +16,8 @@ class UsageIndex(dict[str, int]):
 
     An ordering notices an increase by itself when the seed comes first in it; it reads decreases. `decreased` are the
     seeds that have fewer shoots than before, in that order; `assumed` those that a decision has counted a shoot on
-    since the last `reconcile`. `heaps` and `heaps_of` belong to scores/usage_heaps.py, `levels` and `levels_of` to
-    scores/usage_levels.py; while there are levels, `touched` has all seeds whose usage was changed.
+    since the last `reconcile`. `touched` are all seeds whose usage was changed, once an ordering reads that. The
+    orderings are in `caches`: they go when a log gets too long and is begun anew.
     """
 
     def __init__(
@@ -31,16 +30,13 @@ class UsageIndex(dict[str, int]):
         self.requested: dict[str, dict[str, int]] = {seed: dict(sums) for seed, sums in taken.items() if sums}
         self.decreased: list[str] = []
         self.assumed: list[str] = []
-        self.touched: list[str] = []
-        self.heaps: dict[int, Any] = {}
-        self.heaps_of: object = None
-        self.levels: dict[Hashable, Any] = {}
-        self.levels_of: object = None
+        self.touched: list[str] | None = None
+        self.caches: ResultCaches = {}
 
     def __setitem__(self, seed: str, usage: int) -> None:
         if usage < self.get(seed, 0):
             self.decreased.append(seed)
-        if self.levels:
+        if self.touched is not None:
             self.touched.append(seed)
         super().__setitem__(seed, usage)
 
@@ -54,7 +50,7 @@ class UsageIndex(dict[str, int]):
     def assume(self, seed: str, requests: Requests = ()) -> None:
         """Count one more shoot on a seed, with what it requests there."""
         self.assumed.append(seed)
-        if self.levels:
+        if self.touched is not None:
             self.touched.append(seed)
         super().__setitem__(seed, self.get(seed, 0) + 1)
         if requests:
@@ -91,12 +87,10 @@ class UsageIndex(dict[str, int]):
                     taken = dict(requested.get(seed, NOTHING))
                     is_touched = is_touched or taken != self.requested.get(seed)
                     self.requested[seed] = taken
-                if is_touched and self.levels:
+                if is_touched and self.touched is not None:
                     self.touched.append(seed)
         self.assumed.clear()
-        if len(decreased) > MAX_DECREASES:
+        if len(decreased) > MAX_LOGGED or len(self.touched or ()) > MAX_LOGGED:
             decreased.clear()
-            self.heaps.clear()
-        if len(self.touched) > MAX_DECREASES:
-            self.touched.clear()
-            self.levels.clear()
+            self.touched = None
+            self.caches.clear()

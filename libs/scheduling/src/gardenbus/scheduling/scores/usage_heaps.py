@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from gardenbus.common.api.bitsets import Bitset, members_of
 from gardenbus.common.api.garden.shoot_networks import Ranges, network_problems
+from gardenbus.scheduling.result_cache import ResultCache
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import SeedIndex
 from gardenbus.scheduling.usage_index import UsageIndex
@@ -134,11 +135,11 @@ class UsageHeap:
         return self.usage.get(seed.name, 0), seed.name, slot
 
 
+_CACHE = ResultCache[Bitset, UsageHeap]()
+
+
 def _heap_of(bits: Bitset, usage: UsageIndex, index: SeedIndex) -> UsageHeap:
-    if usage.heaps_of is not index:
-        usage.heaps_of = index
-        usage.heaps.clear()
-    heaps: dict[Bitset, UsageHeap] = usage.heaps
+    heaps = _CACHE.of(usage.caches, index)
     kept = heaps.get(bits)
     if kept is None:
         similar = next((each for each in heaps.values() if (each.bits ^ bits).bit_count() <= MAX_DIFFERENCE), None)

@@ -12,6 +12,7 @@ from gardenbus.common.api.bitsets import Bitset
 from gardenbus.common.api.garden.scheduling_requirements import Requests
 from gardenbus.common.api.garden.shoot_networks import Ranges, network_problems
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest
+from gardenbus.scheduling.result_cache import ResultCache
 from gardenbus.scheduling.room import has_room
 from gardenbus.scheduling.score_table import ScoreTable
 from gardenbus.scheduling.scores.class_scores import Cells
@@ -140,8 +141,7 @@ class UsageLevels:
     def catch_up(self) -> None:
         """Grade the seeds anew that have changed since, or whose usage has."""
         usage, changed, slot_of = self.usage, self.index.changed, self.index.slots.get
-        names = usage.touched[self.touches :]
-        slots = {slot for name in names if (slot := slot_of(name)) is not None}
+        slots = {slot for name in (usage.touched or ())[self.touches :] if (slot := slot_of(name)) is not None}
         if self.changes < len(changed):
             slots.update(changed[self.changes :])
         for slot in slots:
@@ -149,6 +149,8 @@ class UsageLevels:
         self._read_logs()
 
     def _read_logs(self) -> None:
+        if self.usage.touched is None:
+            self.usage.touched = []
         self.touches = len(self.usage.touched)
         self.changes = len(self.index.changed)
 
@@ -179,16 +181,13 @@ class UsageLevels:
         return sum(each.weight * usage_score(each, seed, self.usage, self.requests) for each in plugins)
 
 
+_CACHE = ResultCache[tuple[str, Requests], UsageLevels](MAX_LEVELS)
+
+
 def _levels_of(scores: ScoreTable, requests: Requests, usage: UsageIndex, index: SeedIndex) -> UsageLevels:
-    if usage.levels_of is not index:
-        usage.levels_of = index
-        usage.levels.clear()
-    key = (scores.usage_key, requests)
-    kept: UsageLevels | None = usage.levels.get(key)
-    if kept is None:
-        if len(usage.levels) >= MAX_LEVELS:
-            usage.levels.clear()
-        kept = usage.levels[key] = UsageLevels(scores, requests, usage, index)
-    else:
-        kept.catch_up()
-    return kept
+    levels, key = _CACHE.of(usage.caches, index), (scores.usage_key, requests)
+    found = levels.get(key)
+    if found is None:
+        return _CACHE.keep(levels, key, UsageLevels(scores, requests, usage, index))
+    found.catch_up()
+    return found
