@@ -107,6 +107,12 @@ def environment(workload: Document, objects: Iterable[Document]) -> dict[str, st
     return found | {each["name"]: each["value"] for each in given if "value" in each}
 
 
+def uncommented(file: Path) -> str:
+    """The text of a configuration file with the lines that it has as a comment at its end, behind an empty one."""
+    text, _, commented = file.read_text().partition("\n#\n")
+    return "\n".join([text, *(line.removeprefix("# ") for line in commented.splitlines()), ""])
+
+
 def compose_services(file: str, profile: str | None = None) -> Iterator[tuple[str, Document]]:
     """The services of a compose file that this profile starts (none: those that need no profile)."""
     for name, each in yaml.safe_load((COMPOSE / file).read_text())["services"].items():

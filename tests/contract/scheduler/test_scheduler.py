@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.store import RedisStore
-from gardenbus.common.api.configuration.scheduler import SchedulerConfiguration
+from gardenbus.common.api.configuration.scheduler import SchedulerConfiguration, parse_configuration
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.garden.scheduling_profiles import (
     ResourcesFit,
@@ -50,6 +50,7 @@ from tests.support.builders import (
     merged,
 )
 from tests.support.eventually import eventually
+from tests.support.kubernetes_manifests import COMPOSE, uncommented
 from tests.support.servers import Server
 
 _prefixes = (f"sched{number}" for number in itertools.count())
@@ -261,6 +262,14 @@ async def test_one_process_serves_several_profiles_each_by_its_own_queue_and_sco
         considered = msgspec.json.decode(response)["result"]
         assert [each["name"] for each in considered["scores"]] == ["SeedResourcesFit"]
         assert {each["seed"] for each in considered["ranking"]} >= {"b"}
+
+
+async def test_the_profiles_of_the_deployed_configuration_start_and_place_shoots(garden: Garden) -> None:
+    configuration = parse_configuration(uncommented(COMPOSE / "scheduler.yaml").encode())
+    names = [each.scheduler_name for each in configuration.profiles]
+    await garden.hold(a_seed("a"), *(a_shoot(f"of-{name}", spec={"schedulerName": name}) for name in names))
+    async with garden.scheduler(strategy=configuration.strategy, profiles=configuration.profiles):
+        await garden.expect({"a": 3})
 
 
 async def test_a_region_configmap_without_effect_gets_a_warning(garden: Garden) -> None:

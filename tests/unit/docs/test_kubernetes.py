@@ -162,13 +162,15 @@ def test_every_file_that_a_container_is_given_is_in_its_config_map(overlay: Path
         volumes = {volume["name"]: volume for volume in pod(each)["spec"].get("volumes", ())}
         files: set[str] = set()
         for mount in container(each)["volumeMounts"]:
-            source = volumes.get(mount["name"], {}).get("configMap")
-            if source is None:
-                continue
-            content = maps[source["name"]]["data"]
-            keys = [wanted["key"] for wanted in source["items"]] if "items" in source else list(content)
-            assert set(keys) <= content.keys(), name
-            files |= {f"{mount['mountPath']}/{key}" for key in keys}
+            volume = volumes.get(mount["name"], {})
+            sources = [
+                each["configMap"] for each in volume.get("projected", {}).get("sources", ()) if "configMap" in each
+            ]
+            for source in [*sources, *([volume["configMap"]] if "configMap" in volume else [])]:
+                content = maps[source["name"]]["data"]
+                keys = [wanted["key"] for wanted in source["items"]] if "items" in source else list(content)
+                assert set(keys) <= content.keys(), name
+                files |= {f"{mount['mountPath']}/{key}" for key in keys}
         words = " ".join([*container(each).get("command", ()), *container(each).get("args", ())])
         wanted = set(re.findall(r"(?:/etc/|/usr/local/etc/)[\w./-]+", words))
         assert wanted <= files, name
