@@ -15,8 +15,8 @@ from typer.main import get_command, get_command_from_info
 from typer.models import CommandInfo
 
 from gardenbus.cli.contexts.selection import context_option, selected_context
+from gardenbus.cli.flag_values import take_flag_values
 from gardenbus.cli.output.terminal import write_error
-from gardenbus.cli.values import convert_lazily
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
@@ -64,7 +64,7 @@ class LazyGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words of the group itself."""
-        convert_lazily(self, ctx)
+        take_flag_values(self)
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -72,7 +72,7 @@ class LazyGroup(TyperGroup):
         name = args[0]
         if name not in self.commands and name in self.entries:
             self.commands[name] = command = loaded(name, self.entries[name])
-            convert_lazily(command, ctx)
+            take_flag_values(command)
             if selected_context.get() is not None and not ctx.resilient_parsing and not _has_context_option(command):
                 raise typer.BadParameter(f"{name!r} needs no landscape of the config file: it takes no --context")
         elif name not in self.commands:

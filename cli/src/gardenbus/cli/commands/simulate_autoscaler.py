@@ -167,7 +167,7 @@ def _check(options: ScenarioOptions) -> None:
     problem = ""
     if options.least > options.most:
         problem = f"--min ({options.least}) must not be above --max ({options.most})"
-    elif options.shoots_per_day * options.days + options.bursts * options.burst_shoots > MOST_SHOOTS:
+    elif not options.shoots_per_day * options.days + options.bursts * options.burst_shoots <= MOST_SHOOTS:  # or NaN
         problem = f"--shoots-per-day, --days, --bursts and --burst-shoots make more than {MOST_SHOOTS} shoots"
     if problem:
         print_error(problem)

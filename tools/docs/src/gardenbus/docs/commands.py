@@ -4,14 +4,14 @@ import enum
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any
 
 from gardenbus.cli.lazy import loaded
 from gardenbus.cli.main import COMMANDS, ENDS
 from gardenbus.docs.markdown import row, table
 
 LANDSCAPE_OPTIONS = frozenset({"directory", "nats_url", "prefix", "context"})
+_PLACEHOLDERS = {"int": "NUMBER", "float": "NUMBER", "path": "PATH", "file": "PATH", "directory": "PATH"}
 """Options of all commands that connect to a landscape: described once, at the head of the page."""
 
 _HEAD = """# Commands
@@ -119,12 +119,9 @@ def _value(parameter: Any) -> str:
     many = "…" if parameter.multiple or parameter.nargs == -1 else ""
     if parameter.param_type_name == "argument":
         return f"{parameter.name.upper()}{many}"
-    kind: Any = parameter.type_descriptor.annotation
-    if get_origin(kind) in (list, tuple):
-        kind = get_args(kind)[0]
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return "|".join(str(member.value) for member in kind)
-    return "NUMBER" if kind in (int, float) else "PATH" if kind is Path else "TEXT"
+    if choices := getattr(parameter.type, "choices", None):
+        return "|".join(str(each.value) if isinstance(each, enum.Enum) else str(each) for each in choices)
+    return _PLACEHOLDERS.get(parameter.type.name.partition(" ")[0], "TEXT")
 
 
 def _default(parameter: Any) -> str:
