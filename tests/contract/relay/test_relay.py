@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.errors import Conflict, NotFound, Transient, Unavailable
 from gardenbus.common.ports.bus import FollowEvent, Message
 from gardenbus.common.ports.store import VERSION_LEAP, Creation, SeedBinding
+from gardenbus.relay.adapters.redis_outbox import RedisOutbox
+from gardenbus.relay.ports.outbox import OutboxPage
 from gardenbus.relay.stream_watch import LANDSCAPE
 from tests.support.builders import a_managed_seed, a_project, a_seed, a_shoot, a_shoot_state, merged
 from tests.support.eventually import HANG_SECONDS, eventually
@@ -71,6 +74,79 @@ async def test_a_relay_that_was_paused_cannot_announce_the_past_after_the_presen
             [Message(SUBJECTS.changed(seed.key), b"{}", {Header.VERSION: str(seed.version)})],
             expected_last_sequence=stale,
         )
+
+
+async def test_a_page_whose_acknowledgements_come_when_the_lead_has_expired_is_announced_once(
+    joint: Joint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joint.start_relay(ttl=0.3)
+    await joint.create(a_seed("s1"))
+    await joint.quiet()
+    stood_at = (await joint.bus.position("OBJECTS")).sequence
+    publish, expired = joint.bus.publish_batch, asyncio.Event()
+
+    async def late(
+        stream: str, messages: Sequence[Message], *, expected_last_sequence: int, whole: bool = False
+    ) -> int:
+        last = await publish(stream, messages, expected_last_sequence=expected_last_sequence, whole=whole)
+        while not expired.is_set():
+            if await joint.connection.command("EXISTS", joint.connection.key("leader")) == 0:
+                expired.set()
+            await asyncio.sleep(0.02)
+        return last
+
+    monkeypatch.setattr(joint.bus, "publish_batch", late)
+    created = await joint.store.create_many([Creation(a_seed(f"late-{number}")) for number in range(20)])
+    await joint.quiet()
+    assert expired.is_set()
+    assert (await joint.bus.position("OBJECTS")).sequence == stood_at + len(created)
+
+
+async def test_a_page_is_announced_once_where_the_next_one_is_read_when_the_lead_has_expired(
+    joint: Joint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joint.start_relay(ttl=60)
+    await joint.create(a_seed("s1"))
+    await joint.quiet()
+    stood_at = (await joint.bus.position("OBJECTS")).sequence
+    head, expired = RedisOutbox.head, asyncio.Event()
+
+    async def late(outbox: RedisOutbox, limit: int, after: str | None = None) -> OutboxPage:
+        if after is not None and not expired.is_set():
+            expired.set()
+            await joint.connection.command("DEL", joint.connection.key("leader"))
+        return await head(outbox, limit, after)
+
+    monkeypatch.setattr(RedisOutbox, "head", late)
+    created = await joint.store.create_many([Creation(a_seed(f"late-{number}")) for number in range(250)])
+    await joint.quiet()
+    assert expired.is_set()
+    assert (await joint.bus.position("OBJECTS")).sequence == stood_at + len(created)
+
+
+async def test_a_page_is_announced_again_where_another_relay_has_led_before_it_was_trimmed(
+    joint: Joint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joint.start_relay(ttl=0.3)
+    await joint.create(a_seed("s1"))
+    await joint.quiet()
+    publish, another, has_led = joint.bus.publish_batch, joint.outbox("another"), asyncio.Event()
+
+    async def late(
+        stream: str, messages: Sequence[Message], *, expected_last_sequence: int, whole: bool = False
+    ) -> int:
+        last = await publish(stream, messages, expected_last_sequence=expected_last_sequence, whole=whole)
+        while not has_led.is_set():
+            if (await another.lead(0.05)).leading:
+                has_led.set()
+            await asyncio.sleep(0.02)
+        return last
+
+    monkeypatch.setattr(joint.bus, "publish_batch", late)
+    stood_at = (await joint.bus.position("OBJECTS")).sequence
+    await joint.create(a_seed("late"))
+    await joint.quiet()
+    assert (await joint.bus.position("OBJECTS")).sequence == stood_at + 2
 
 
 async def test_one_object_that_the_stream_refuses_goes_without_its_body_and_holds_nobody_up(joint: Joint) -> None:

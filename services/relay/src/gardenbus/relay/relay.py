@@ -23,6 +23,7 @@ is found that way.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -237,12 +238,24 @@ class Relay:
             raise problem
         log_announced(page)
         self._announced_unblock_index = messages.unblock_index
+        try:
+            await self._trim(last)
+        except Conflict:
+            # Acknowledgements may take longer than a lead lives. Where nobody else has led since, nothing has to be
+            # announced again.
+            await self._renew(self._clock.monotonic())
+            if self._needs_recovery or not self.leading:
+                raise
+            await self._trim(last)
+        self._is_cautious = False
+        self.on_announced(page.entries)
+
+    async def _trim(self, last: str) -> None:
+        """Forget a page that has been announced, and read the next one unless that was done meanwhile."""
         if self._prefetched is None:
             self._prefetched = await self._outbox.advance(last, self._trimmed(), self._settings.page)
         else:
             await self._outbox.trim(last, self._trimmed())
-        self._is_cautious = False
-        self.on_announced(page.entries)
 
     async def _next_page(self) -> OutboxPage:
         """The oldest entries. If a shoot among a few has no seed yet, they are read again once it may have one.
@@ -288,8 +301,9 @@ class Relay:
     async def _prefetch(self, count: int, last: str) -> None:
         """Read the next page while one is published, if there is likely to be one."""
         if count >= self._settings.page // 2:
-            prefetched = await self._outbox.head(self._settings.page, last)
-            self._prefetched = prefetched if prefetched.entries else None
+            with suppress(Conflict):  # the lead has expired, which is found out when the page is trimmed
+                prefetched = await self._outbox.head(self._settings.page, last)
+                self._prefetched = prefetched if prefetched.entries else None
 
     async def _publish(self, stream: str, batch: Sequence[Message]) -> None:
         if not batch:

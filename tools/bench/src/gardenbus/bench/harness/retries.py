@@ -29,7 +29,7 @@ class BenchFailed(Exception):
 
 
 class AnnouncedTwice(BenchFailed):
-    """More messages came than were to: what a busy server acknowledged too late is announced again."""
+    """More messages came than were to: what was not acknowledged in the time of a publish is announced again."""
 
 
 class Retries:
