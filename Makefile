@@ -1,4 +1,4 @@
-# Gardenbus. `make run` is all that a fresh machine needs (Python ≥ 3.11, make, git).
+# Gardenbus. `make run` is all that a fresh machine needs (Python 3.11 to 3.14, make, git).
 
 # The best of those that are there, found once when it is needed; uv comes with any.
 PYTHON ?= $(eval PYTHON := $$(shell sh deploy/choose-python.sh))$(PYTHON)

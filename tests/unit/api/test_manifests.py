@@ -5,10 +5,17 @@ import time
 from typing import Any
 
 import pytest
+import yaml
 
+from gardenbus.common.api.manifests import strict_yaml
 from gardenbus.common.api.manifests.parser import parse, read_values
 from gardenbus.common.errors import BadRequest
 from tests.support.builders import a_seed, a_shoot
+
+
+@pytest.fixture(params=[yaml.CSafeLoader, yaml.SafeLoader], ids=["libyaml", "without libyaml"], autouse=True)
+def _loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strict_yaml, "_LOADER", request.param)
 
 
 def rejection(body: bytes) -> str:
@@ -129,8 +136,8 @@ def test_aliases_and_merge_keys_are_expanded_into_copies() -> None:
         (b"hello", "'hello' is no manifest"),
         (b"[1, 2]", "a list is no manifest"),
         (b'{"a": 1', "not JSON: line 1, column 8"),
-        (b"a: [", "not YAML: line 2"),
-        (b"a:\n\t- b", "not YAML: line 2"),
+        (b"a: [", "not YAML: line [12], column"),
+        (b"a:\n\t- b", "not YAML: line [12], column"),
         (b"a: \x01", "not YAML"),
         (b'{"a": 1, "a": 2}', "a: given twice"),
         (b'{"s": {"w": [{"n": 1, "n": 2}]}}', r"s\.w\[0\]\.n: given twice"),

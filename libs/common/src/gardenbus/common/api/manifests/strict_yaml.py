@@ -45,6 +45,8 @@ _BOOLEANS = {
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _TAG = "tag:yaml.org,2002:"
 _MERGE = "<<"
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""Of libyaml, which a PyYAML that was built where there was none lacks, as on a Python that it has no wheels for."""
 _parse = cast("Callable[..., Iterator[Any]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType]
 
 
@@ -57,7 +59,7 @@ class _YamlReader:
     """Parser of one text."""
 
     def __init__(self, text: str) -> None:
-        self._events = _parse(text, Loader=yaml.CSafeLoader)
+        self._events = _parse(text, Loader=_LOADER)
         self._nodes = 0
         self._nodes_of_object = 0
         self._aliased = 0
