@@ -28,19 +28,25 @@ from gardenbus.common.ports.bus import Headers, QueueMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import BindOutcome, Store, UnblockIndexes
 from gardenbus.scheduler.domain.decision_log import DecisionLogFields
-from gardenbus.scheduler.domain.left_out_seeds import CIRCULAR, SILENT, left_out_by, with_left_out
+from gardenbus.scheduler.domain.left_out_seeds import CIRCULAR, SILENT, LeftOut, left_out_by, with_left_out
 from gardenbus.scheduler.domain.pending_shoots import (
+    NO_EXCLUSIONS,
     NO_GROUPS,
     AssignedShoot,
-    PendingShoot,
+    DecidableShoot,
+    Exclusions,
+    FailedShoot,
+    ReadShoot,
+    ReceivedShoot,
     UnassignedShoot,
-    binding_of,
-    can_be_described,
-    failed_decision,
+    assigned_shoot,
+    decidable_shoot,
+    failed_shoot,
     group_rules_of,
     in_order,
-    is_obsolete,
     key_of,
+    read_shoot,
+    received_again,
     unschedulable_shoot_of,
 )
 from gardenbus.scheduler.domain.recovery_bars import recovering, runs_elsewhere
@@ -54,13 +60,11 @@ from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.equivalence_classes import (
     Constraints,
     SchedulingRequest,
-    pending_shoot,
-    request_of,
     skip_reason,
 )
 from gardenbus.scheduling.group_index import GroupIndex
 from gardenbus.scheduling.plugin_replies import PluginInput, input_to_plugins
-from gardenbus.scheduling.results import Assignment, Unschedulable
+from gardenbus.scheduling.results import Unschedulable
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
 from gardenbus.scheduling.usage_index import UsageIndex
@@ -100,8 +104,8 @@ class _Decided(NamedTuple):
 
     assigned: Sequence[AssignedShoot]
     unassigned: Sequence[UnassignedShoot]
-    skipped: Sequence[PendingShoot]
-    failed: Sequence[UnassignedShoot]
+    skipped: Sequence[ReadShoot]
+    failed: Sequence[FailedShoot]
 
 
 class ShootSchedulingReconciler:
@@ -152,8 +156,8 @@ class ShootSchedulingReconciler:
         self._metrics.wait_seconds.observe(max((queued.queued_ms for queued in messages), default=0.0) / 1000)
         age = self._metrics.in_flight.labels(self._scheduler_name)
         age.set_function(lambda: self._clock.monotonic() - began)
-        in_flight = [_pending_shoot(queued, began) for queued in messages]
-        with _spans_ended(in_flight, failed="interrupted"):
+        in_flight = [_received_shoot(queued, began) for queued in messages]
+        with _spans_ended(in_flight):
             async with self._turn:
                 ready = in_flight if self._plugins is None else await self._ready(self._plugins, in_flight)
                 await self._rounds(ready, began)
@@ -161,16 +165,17 @@ class ShootSchedulingReconciler:
         self._metrics.batch_seconds.observe(self._clock.monotonic() - began)
         self._metrics.batch_shoots.observe(len(messages))
 
-    async def _ready(self, plugins: Plugins, in_flight: Sequence[PendingShoot]) -> Sequence[PendingShoot]:
+    async def _ready(self, plugins: Plugins, in_flight: Sequence[ReceivedShoot]) -> Sequence[DecidableShoot]:
         """The shoots that wait for no plug-in; the others go on in a task of their own, and hold up nobody."""
         undecided = await self._read(in_flight)
-        ready: list[PendingShoot] = []
-        waiting: list[PendingShoot] = []
+        ready: list[DecidableShoot] = []
+        waiting: list[DecidableShoot] = []
         requests: set[asyncio.Task[None]] = set()
         snapshot = self._cache.snapshot(self._scheduler_name)
         prepared: dict[Constraints, Sequence[asyncio.Task[None]]] = {}
-        for pending in undecided:
-            constraints = self._request_of(pending, snapshot).constraints
+        for each in undecided:
+            pending = _prepared(each, snapshot.landscape)
+            constraints = pending.request.constraints
             if constraints not in prepared:
                 prepared[constraints] = plugins.prepare(constraints, snapshot.landscape)
             missing = prepared[constraints]
@@ -180,7 +185,7 @@ class ShootSchedulingReconciler:
             self._spawn(self._decide_later(waiting, requests, plugins.deadline_seconds), waiting)
         return ready
 
-    def _spawn(self, work: Coroutine[Any, Any, None], waiting: Sequence[PendingShoot]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None], waiting: Sequence[DecidableShoot]) -> None:
         """Go on with shoots that wait for plug-ins in a task of their own. What fails there is delivered again."""
         task = asyncio.create_task(self._carried_out(work, waiting))
         self._waiting_for_plugins.add(task)
@@ -191,16 +196,16 @@ class ShootSchedulingReconciler:
         await cancelled(self._waiting_for_plugins)
 
     async def _decide_later(
-        self, waiting: Sequence[PendingShoot], requests: set[asyncio.Task[None]], deadline_seconds: float
+        self, waiting: Sequence[DecidableShoot], requests: set[asyncio.Task[None]], deadline_seconds: float
     ) -> None:
         """Decide on shoots when plug-ins have replied, or their time is over."""
         await asyncio.wait(requests, timeout=deadline_seconds)
         async with self._turn:
             await self._rounds(waiting, self._clock.monotonic())
 
-    async def _carried_out(self, work: Coroutine[Any, Any, None], waiting: Sequence[PendingShoot]) -> None:
+    async def _carried_out(self, work: Coroutine[Any, Any, None], waiting: Sequence[DecidableShoot]) -> None:
         try:
-            with _spans_ended(waiting, failed="interrupted"):
+            with _spans_ended(waiting):
                 await work
         except GardenbusError as error:
             _log.warning(
@@ -218,7 +223,7 @@ class ShootSchedulingReconciler:
         if self._permits is not None:  # a bind that waits for a plug-in is not early
             self._metrics.hinted_shoots.labels("queued").inc(len(hinted))
             return
-        in_flight = [_pending_shoot(queued, self._clock.monotonic()) for queued in hinted]
+        in_flight = [_received_shoot(queued, self._clock.monotonic()) for queued in hinted]
         with _spans_ended(in_flight, failed=""):
             async with self._turn:
                 usage, found = await asyncio.gather(
@@ -229,36 +234,33 @@ class ShootSchedulingReconciler:
                 if self._cache.seen.objects < usage.unblock_indexes.objects:
                     self._metrics.hinted_shoots.labels("behind").inc(len(hinted))
                     return
-                for pending, stored in zip(in_flight, found, strict=True):
-                    pending.stored = stored
-                undecided = [
-                    pending
-                    for pending in in_flight
-                    if not is_obsolete(pending.stored) and group_rules_of(pending) is NO_GROUP_RULES
-                ]
+                read = map(read_shoot, in_flight, found)
+                undecided = [each for each in read if each is not None and group_rules_of(each) is NO_GROUP_RULES]
                 if self._plugins is not None:
                     undecided = self._replied(self._plugins, undecided)
                 assigned = self._decide_all(undecided, self._cache.working_snapshot(self._scheduler_name)).assigned
-                self._metrics.count_hinted(len(hinted), await self._bind_once(assigned) if assigned else 0)
+                with _spans_ended(assigned, failed=""):
+                    self._metrics.count_hinted(len(hinted), await self._bind_once(assigned) if assigned else 0)
 
-    def _replied(self, plugins: Plugins, undecided: Sequence[PendingShoot]) -> list[PendingShoot]:
+    def _replied(self, plugins: Plugins, undecided: Sequence[ReadShoot]) -> Sequence[DecidableShoot]:
         """The shoots of classes that plug-ins have replied about; the others are left to their messages."""
         snapshot = self._cache.snapshot(self._scheduler_name)
-        constraints = [self._request_of(pending, snapshot).constraints for pending in undecided]
-        prepared = {each: plugins.prepare(each, snapshot.landscape) for each in set(constraints)}
-        return [pending for pending, each in zip(undecided, constraints, strict=True) if not prepared[each]]
+        prepared = [_prepared(pending, snapshot.landscape) for pending in undecided]
+        classes = {each.request.constraints for each in prepared}
+        missing = {each: plugins.prepare(each, snapshot.landscape) for each in classes}
+        return [each for each in prepared if not missing[each.request.constraints]]
 
     async def _bind_once(self, assigned: Sequence[AssignedShoot]) -> int:
         """Bind what the store accepts; returns how many that is."""
         reply = await self._store.bind([each.binding for each in assigned], self._cache.usage_version)
         await record_usage(self._store, self._cache, reply.usage)
-        for (pending, assignment, _), outcome in zip(assigned, reply.outcomes, strict=True):
-            self._report_bound(pending, assignment, outcome)
+        for each, outcome in zip(assigned, reply.outcomes, strict=True):
+            self._report_bound(each, outcome)
         self._count_decisions(assigned, reply.outcomes)
         self._report_to_plugins(assigned, reply.outcomes)
         return reply.outcomes.count("bound")
 
-    async def _rounds(self, left: Sequence[PendingShoot], began: float) -> None:
+    async def _rounds(self, left: Sequence[ReceivedShoot], began: float) -> None:
         extended_at = began
         for _round in range(MAX_ROUNDS):
             left = await self._round(left)
@@ -269,19 +271,21 @@ class ShootSchedulingReconciler:
                 await asyncio.gather(*(pending.queued.in_progress() for pending in left))
         await self._retry_later(left, failures=1)
 
-    async def _round(self, undecided: Sequence[PendingShoot]) -> list[PendingShoot]:
+    async def _round(self, in_flight: Sequence[ReceivedShoot]) -> list[ReceivedShoot]:
         """Decide on all; returns those that must be decided again."""
-        undecided = in_order(await self._read(undecided), takes_turns=self._takes_turns)
+        undecided = in_order(await self._read(in_flight), takes_turns=self._takes_turns)
         groups = await self._read_groups(undecided)
         seen = self._cache.seen
         snapshot = self._cache.working_snapshot(self._scheduler_name)
         decided = self._decide_all(undecided, msgspec.structs.replace(snapshot, groups=groups))
-        await self._finish(decided.skipped, "obsolete")
-        await self._record_failed(decided.failed, seen)
-        if self._permits is not None and decided.assigned:  # these go on by themselves, and nothing is held for them
-            self._request_permits(self._permits, decided.assigned, snapshot)
-            return [each.pending for each in decided.unassigned]
-        all_made, lost = await self._bind(decided.assigned)
+        assigned = decided.assigned
+        permits = self._permits if assigned else None
+        if permits is not None:  # these go on by themselves, and nothing is held for them
+            self._request_permits(permits, assigned, snapshot)
+        with _spans_ended(assigned if permits is None else ()):
+            await self._finish(decided.skipped, "obsolete")
+            await self._record_failed(decided.failed, seen)
+            all_made, lost = await self._bind(assigned) if permits is None else (False, [])
         if not all_made:
             return [*lost, *(each.pending for each in decided.unassigned)]
         return await self._mark_unschedulable(decided.unassigned, seen)
@@ -290,7 +294,6 @@ class ShootSchedulingReconciler:
         """Have plug-ins permit binds, those of each class in a task of their own: a class waits for its own alone."""
         by_class: dict[PluginInput, list[AssignedShoot]] = {}
         for each in assigned:
-            assert each.pending.request is not None, "what is bound has been decided on"
             by_class.setdefault(input_to_plugins(each.pending.request.constraints), []).append(each)
         for of_class in by_class.values():
             permitted = self._bind_permitted(permits, of_class, snapshot.landscape)
@@ -299,14 +302,20 @@ class ShootSchedulingReconciler:
     async def _bind_permitted(self, permits: Permits, assigned: Sequence[AssignedShoot], landscape: Landscape) -> None:
         """Bind the shoots of a class that plug-ins permit; the others wait for their time, or for a backoff."""
         seeds = landscape.seeds_by_name
-        found = await permits.request([_wanted(each, seeds[each.assignment.seed]) for each in assigned])
+        with _spans_ended(assigned):
+            found = await permits.request([_wanted(each, seeds[each.assignment.seed]) for each in assigned])
+            await self._bind_allowed(assigned, found, len(seeds))
+
+    async def _bind_allowed(
+        self, assigned: Sequence[AssignedShoot], found: Sequence[PluginPermit], candidates: int
+    ) -> None:
         async with self._turn:
             allowed = [each for each, permit in zip(assigned, found, strict=True) if not permit.reason]
             kept = [(each, permit) for each, permit in zip(assigned, found, strict=True) if permit.reason]
-            lost: Sequence[PendingShoot] = ()
+            lost: Sequence[ReceivedShoot] = ()
             if allowed:
                 _all_made, lost = await self._bind(allowed)
-            await self._keep_unpermitted(kept, len(seeds))
+            await self._keep_unpermitted(kept, candidates)
             await self._rounds(lost, self._clock.monotonic())
 
     async def _keep_unpermitted(self, kept: Sequence[tuple[AssignedShoot, PluginPermit]], candidates: int) -> None:
@@ -327,13 +336,13 @@ class ShootSchedulingReconciler:
             await self._timers.enqueue_many_after(timers)
             await self._queue.ack_many([each.pending.queued for each, _ in chunk])
 
-    def _decide_all(self, undecided: Sequence[PendingShoot], snapshot: Snapshot) -> _Decided:
+    def _decide_all(self, undecided: Sequence[ReadShoot], snapshot: Snapshot) -> _Decided:
         """Decide on one after the other, each assignment counting for the next."""
         assigned: list[AssignedShoot] = []
         unassigned: list[UnassignedShoot] = []
         unschedulable: dict[SchedulingRequest, Unschedulable] = {}
-        skipped: list[PendingShoot] = []
-        failed: list[UnassignedShoot] = []
+        skipped: list[ReadShoot] = []
+        failed: list[FailedShoot] = []
         began = self._clock.monotonic()
         for pending in undecided:
             decision = begin_decision(pending.span)
@@ -351,7 +360,7 @@ class ShootSchedulingReconciler:
                     **tracing.fields(pending.span.traceparent),
                 )
                 self._metrics.exceptions.inc()
-                failed.append(UnassignedShoot(pending, failed_decision(error), len(snapshot.landscape.seeds)))
+                failed.append(failed_shoot(pending, error, len(snapshot.landscape.seeds)))
                 continue
             if isinstance(decided, AssignedShoot):
                 assigned.append(decided)
@@ -363,19 +372,16 @@ class ShootSchedulingReconciler:
             self._metrics.decision_seconds.observe((self._clock.monotonic() - began) / len(undecided))
         return _Decided(assigned, unassigned, skipped, failed)
 
-    async def _read(self, undecided: Sequence[PendingShoot]) -> list[PendingShoot]:
+    async def _read(self, in_flight: Sequence[ReceivedShoot]) -> list[ReadShoot]:
         """Read the shoots that have not been read; obsolete ones are acknowledged."""
-        unread = [pending for pending in undecided if pending.stored is None]
-        for pending, stored in zip(
-            unread, await self._store.get_many_partial([pending.key for pending in unread]), strict=True
-        ):
-            pending.stored = stored
-            pending.shoot = pending.request = None
-        gone = {pending for pending in unread if is_obsolete(pending.stored)}
-        await self._finish(tuple(gone), "obsolete")
-        return [pending for pending in undecided if pending not in gone]
+        unread = [each for each in in_flight if not isinstance(each, ReadShoot)]
+        stored = await self._store.get_many_partial([each.key for each in unread])
+        found = dict(zip(unread, map(read_shoot, unread, stored), strict=True))
+        await self._finish([each for each, read in found.items() if read is None], "obsolete")
+        read = (each if isinstance(each, ReadShoot) else found[each] for each in in_flight)
+        return [each for each in read if each is not None]
 
-    async def _read_groups(self, undecided: Sequence[PendingShoot]) -> GroupIndex:
+    async def _read_groups(self, undecided: Sequence[ReadShoot]) -> GroupIndex:
         """Read the groups that shoots are members of, or have rules about."""
         wanted: dict[str, set[str]] = {}
         for pending in undecided:
@@ -393,56 +399,39 @@ class ShootSchedulingReconciler:
         )
 
     def _decide(
-        self, pending: PendingShoot, snapshot: Snapshot, unschedulable: dict[SchedulingRequest, Unschedulable]
+        self, read: ReadShoot, snapshot: Snapshot, unschedulable: dict[SchedulingRequest, Unschedulable]
     ) -> AssignedShoot | UnassignedShoot | None:
         """Decide on one shoot, counting its assignment; None when another scheduler is responsible.
 
         An unschedulable request stays so for the rest of a round, as usage only grows in it: `unschedulable` keeps it.
         """
-        request = self._request_of(pending, snapshot)
-        assert pending.stored is not None, "what is decided on has been read"
-        assert pending.shoot is not None, "the request was made from it"
+        pending = _prepared(read, snapshot.landscape)
+        request, (left_out, bar, _seen) = pending.request, pending.exclusions
         if skip_reason(pending.shoot, self._scheduler_name):
             return None
-        if pending.bar is not None:
-            return UnassignedShoot(pending, pending.bar, len(snapshot.landscape.seeds))
+        if bar is not None:
+            return UnassignedShoot(pending, bar, len(snapshot.landscape.seeds))
         if self._plugins is not None and (problem := self._plugins.problem(request.constraints)):
             return UnassignedShoot(pending, Unschedulable(PLUGIN_FILTER, problem), len(snapshot.landscape.seeds))
         rules, namespace = request.rules, pending.key.namespace
         seen = snapshot.groups.seen(namespace, rules) if rules is not NO_GROUP_RULES else NO_GROUPS
-        if pending.left_out:
-            rest = Snapshot(snapshot.landscape.without(pending.left_out), UsageIndex(snapshot.usage), snapshot.groups)
-            outcome = with_left_out(pending.left_out, decide(request, rest))
+        if left_out:
+            rest = Snapshot(snapshot.landscape.without(left_out), UsageIndex(snapshot.usage), snapshot.groups)
+            outcome = with_left_out(left_out, decide(request, rest))
         else:
             outcome = unschedulable.get(request) or decide(request, snapshot)
         if isinstance(outcome, Unschedulable):
-            if not pending.left_out and rules is NO_GROUP_RULES:  # a member that comes may let others in
+            if not left_out and rules is NO_GROUP_RULES:  # a member that comes may let others in
                 unschedulable[request] = outcome
             return UnassignedShoot(pending, outcome, len(snapshot.landscape.seeds), seen)
-        pending.binding = begin_bind(pending.span, outcome.seed)
-        binding = binding_of(pending, outcome, snapshot.landscape, seen)
+        span = begin_bind(pending.span, outcome.seed)
+        assigned = assigned_shoot(pending, outcome, snapshot.landscape, seen, span)
         if outcome.seed != pending.stored.parts.status_seed_name:  # else it counts there already
             snapshot.assume(outcome.seed, request.requests)
             snapshot.groups.assume(namespace, rules, outcome.seed)
-        return AssignedShoot(pending, outcome, binding)
+        return assigned
 
-    @staticmethod
-    def _request_of(pending: PendingShoot, snapshot: Snapshot) -> SchedulingRequest:
-        """The request of a shoot, made once it was read."""
-        assert pending.stored is not None, "what is decided on has been read"
-        if pending.request is None:
-            landscape = snapshot.landscape
-            filters = landscape.filters
-            pending.shoot = pending_shoot(pending.stored)
-            pending.request = request_of(
-                pending.shoot,
-                pending.stored.document() if filters else None,
-                filters,
-                reads_purpose=landscape.reads_purpose,
-            )
-        return pending.request
-
-    async def _bind(self, assigned: Sequence[AssignedShoot]) -> tuple[bool, list[PendingShoot]]:
+    async def _bind(self, assigned: Sequence[AssignedShoot]) -> tuple[bool, list[ReceivedShoot]]:
         """Bind; returns whether every assignment was made, and the shoots that must be decided on again.
 
         Waits first for the changes that superseded the latter.
@@ -456,30 +445,31 @@ class ShootSchedulingReconciler:
             )
         )
         all_made = True
-        kept_back: list[tuple[PendingShoot, BindOutcome]] = []
-        lost: list[PendingShoot] = []
-        done: list[PendingShoot] = []
+        kept_back: list[tuple[DecidableShoot, BindOutcome]] = []
+        lost: list[ReceivedShoot] = []
+        done: list[ReceivedShoot] = []
         superseded: set[tuple[str, int | None]] = set()
         for chunk, reply in zip(chunks, replies, strict=True):
             await record_usage(self._store, self._cache, reply.usage)
             self._count_decisions(chunk, reply.outcomes)
             self._report_to_plugins(chunk, reply.outcomes)
-            for (pending, assignment, _), outcome in zip(chunk, reply.outcomes, strict=True):
-                self._report_bound(pending, assignment, outcome)
+            for each, outcome in zip(chunk, reply.outcomes, strict=True):
+                self._report_bound(each, outcome)
                 all_made = all_made and outcome == "bound"
+                pending, assignment = each.pending, each.assignment
                 if outcome in _FINISHED:
                     done.append(pending)
-                    continue
-                lost.append(pending)
-                if outcome == "changed":
-                    pending.stored = None
+                elif outcome == "changed":
+                    lost.append(received_again(pending))
                 elif outcome == "circular":
-                    pending.left_out = {**pending.left_out, assignment.seed: CIRCULAR}
+                    lost.append(_without(pending, {assignment.seed: CIRCULAR}))
                 elif outcome in _OF_RECOVERY:
                     kept_back.append((pending, outcome))
-                elif outcome not in ("full", "group-changed"):
-                    superseded.add((assignment.seed, assignment.scheduling_generation))
-        await self._keep_back(kept_back, seen)
+                else:
+                    lost.append(pending)
+                    if outcome not in ("full", "group-changed"):
+                        superseded.add((assignment.seed, assignment.scheduling_generation))
+        lost += await self._kept_back(kept_back, seen)
         self._metrics.count_binds(outcome for reply in replies for outcome in reply.outcomes)
         await self._queue.ack_many([pending.queued for pending in done])
         await asyncio.gather(
@@ -487,17 +477,21 @@ class ShootSchedulingReconciler:
         )
         return all_made, lost
 
-    async def _keep_back(self, kept_back: Sequence[tuple[PendingShoot, BindOutcome]], seen: UnblockIndexes) -> None:
-        """Note what the store's recovery keeps shoots from, on the cluster events `seen` before it said so."""
-        if not kept_back:
-            return
-        recovery = await self._store.recovery()
+    async def _kept_back(
+        self, kept_back: Sequence[tuple[DecidableShoot, BindOutcome]], seen: UnblockIndexes
+    ) -> list[DecidableShoot]:
+        """Shoots with what the store's recovery keeps them from, on the cluster events `seen` before it said so."""
+        recovery = await self._store.recovery() if kept_back else None
+        shoots: list[DecidableShoot] = []
         for pending, outcome in kept_back:
             if outcome == "runs-elsewhere":
-                pending.bar, pending.seen = runs_elsewhere(), seen
-            elif recovery is not None:  # else it has just ended
-                pending.bar = recovering(recovery) if outcome == "recovering" else None
-                pending.left_out, pending.seen = {**pending.left_out, **left_out_by(SILENT, recovery.silent)}, seen
+                shoots.append(_without(pending, {}, runs_elsewhere(), seen))
+            elif recovery is not None:
+                bar = recovering(recovery) if outcome == "recovering" else None
+                shoots.append(_without(pending, left_out_by(SILENT, recovery.silent), bar, seen))
+            else:  # it has just ended
+                shoots.append(pending)
+        return shoots
 
     async def _wait_for_seed(self, name: str, scheduling_generation: int | None) -> None:
         """Wait until a seed has another scheduling generation, or the time is over."""
@@ -509,7 +503,7 @@ class ShootSchedulingReconciler:
 
     async def _mark_unschedulable(
         self, unassigned: Sequence[UnassignedShoot], seen: UnblockIndexes
-    ) -> list[PendingShoot]:
+    ) -> list[ReceivedShoot]:
         """Mark shoots unschedulable; returns those that a cluster event may have unblocked, once the cache has it."""
         chunks = [unassigned[start : start + CALL_SIZE] for start in range(0, len(unassigned), CALL_SIZE)]
         sinces = self._usage_since(len(chunks))
@@ -521,9 +515,9 @@ class ShootSchedulingReconciler:
                 for chunk, since in zip(chunks, sinces, strict=True)
             )
         )
-        again: list[PendingShoot] = []
-        done: list[PendingShoot] = []
-        waiting: list[tuple[PendingShoot, int]] = []
+        again: list[ReceivedShoot] = []
+        done: list[ReceivedShoot] = []
+        waiting: list[tuple[ReceivedShoot, int]] = []
         unblock_index = 0
         for chunk, reply in zip(chunks, replies, strict=True):
             await record_usage(self._store, self._cache, reply.usage)
@@ -532,8 +526,7 @@ class ShootSchedulingReconciler:
                 pending = each.pending
                 self._report_unschedulable(each, result.outcome, result.attempts)
                 if result.outcome == "again":
-                    pending.decide_anew()
-                    again.append(pending)
+                    again.append(msgspec.structs.replace(pending, exclusions=pending.exclusions.after_event))
                 elif result.outcome == "parked":
                     waiting.append((pending, result.attempts))
                 else:
@@ -549,9 +542,9 @@ class ShootSchedulingReconciler:
             await self._cache.wait_for_objects(unblock_index, CATCH_UP_SECONDS)
         return again
 
-    async def _record_failed(self, failed: Sequence[UnassignedShoot], seen: UnblockIndexes) -> None:
+    async def _record_failed(self, failed: Sequence[FailedShoot], seen: UnblockIndexes) -> None:
         """Say in the status of shoots why no decision on them came about, and retry later."""
-        described = [each for each in failed if can_be_described(each.pending)]
+        described = [each.unassigned for each in failed if each.unassigned is not None]
         for start in range(0, len(described), CALL_SIZE):
             chunk = [
                 unschedulable_shoot_of(each, self._scheduler_name, seen)
@@ -564,7 +557,7 @@ class ShootSchedulingReconciler:
         """The `since` argument of each call; only the last one requests usage."""
         return [*[None] * (calls - 1), self._cache.usage_version][-calls:] if calls else []
 
-    async def _retry_later(self, left: Sequence[PendingShoot], *, failures: int | None) -> None:
+    async def _retry_later(self, left: Sequence[ReceivedShoot], *, failures: int | None) -> None:
         """Queue shoots again with backoff: that of `failures`, or of one more than each has had."""
         if not left:
             return
@@ -578,7 +571,7 @@ class ShootSchedulingReconciler:
         )
         await self._finish(left, "error" if failures is None else "conflict")
 
-    def _timer(self, pending: PendingShoot, failures: int, after_seconds: float | None) -> Timer:
+    def _timer(self, pending: ReceivedShoot, failures: int, after_seconds: float | None) -> Timer:
         """Return the timer with which a shoot comes back after some seconds, or by backoff."""
         headers = {tracing.TRACEPARENT: pending.span.traceparent} if pending.span.traceparent else _NO_HEADERS
         seconds = self._backoff(failures) if after_seconds is None else after_seconds
@@ -598,7 +591,7 @@ class ShootSchedulingReconciler:
             ]
         )
 
-    async def _finish(self, finished: Sequence[PendingShoot], outcome: str) -> None:
+    async def _finish(self, finished: Sequence[ReceivedShoot], outcome: str) -> None:
         if finished:
             self._metrics.attempts.labels(outcome).inc(len(finished))
             await self._queue.ack_many([pending.queued for pending in finished])
@@ -610,7 +603,7 @@ class ShootSchedulingReconciler:
         """Count what was bound: by the profile, with the points that its scores gave, and by how long it took."""
         bound = [each for each, outcome in zip(assigned, outcomes, strict=True) if outcome == "bound"]
         self._metrics.count_profile(self._scheduler_name, [each.assignment for each in bound])
-        created = [each.pending.stored.created_at for each in bound if each.pending.stored is not None]
+        created = [each.pending.stored.created_at for each in bound]
         self._metrics.count_placed(created, self._clock.now())
 
     def _report_to_plugins(self, assigned: Sequence[AssignedShoot], outcomes: Sequence[BindOutcome]) -> None:
@@ -622,12 +615,12 @@ class ShootSchedulingReconciler:
         reported = ((each, seeds.get(each.assignment.seed)) for each in bound)
         self._plugins.permits.report([_wanted(each, seed) for each, seed in reported if seed is not None])
 
-    def _report_bound(self, pending: PendingShoot, assignment: Assignment, outcome: BindOutcome) -> None:
+    def _report_bound(self, assigned: AssignedShoot, outcome: BindOutcome) -> None:
+        pending, assignment = assigned.pending, assigned.assignment
         if pending.span is not tracing.NOT_TRACED:
-            pending.binding.end(outcome=outcome)
+            assigned.span.end(outcome=outcome)
             if outcome in _FINISHED:
                 pending.span.end(outcome=outcome, seed=assignment.seed)
-        assert pending.request is not None, "what is bound has been decided on"
         _log.info(
             "shoot.scheduled" if outcome == "bound" else "shoot.superseded",
             outcome=outcome,
@@ -641,7 +634,6 @@ class ShootSchedulingReconciler:
         self._metrics.attempts.labels(_RESULTS.get(outcome, "obsolete")).inc()
         if outcome == "parked":
             self._metrics.unschedulable.labels(unassigned.result.rule).inc()
-        assert unassigned.pending.request is not None, "an unschedulable shoot has been decided on"
         _log.info(
             "shoot.unschedulable",
             outcome=outcome,
@@ -650,10 +642,10 @@ class ShootSchedulingReconciler:
             **self._log_fields_of(unassigned.pending),
         )
 
-    def _log_fields_of(self, pending: PendingShoot) -> dict[str, Any]:
+    def _log_fields_of(self, pending: DecidableShoot) -> dict[str, Any]:
         return {
             "shoot": str(pending.key),
-            "uid": pending.stored.uid if pending.stored else "",
+            "uid": pending.stored.uid,
             "deliveries": pending.queued.deliveries,
             "queued_ms": round(pending.queued.queued_ms),
             "duration_ms": round((self._clock.monotonic() - pending.received_at) * 1000, 1),
@@ -664,23 +656,36 @@ class ShootSchedulingReconciler:
 def _wanted(assigned: AssignedShoot, seed: SeedCandidate) -> WantedBind:
     """Return the bind of a shoot as plug-ins are requested about it."""
     pending = assigned.pending
-    assert pending.request is not None, "what is bound has been decided on"
     of_class = input_to_plugins(pending.request.constraints)
     return WantedBind(pending.key.namespace, pending.key.name, assigned.binding.uid, of_class, seed)
 
 
-def _pending_shoot(queued: QueueMessage, received_at: float) -> PendingShoot:
+def _received_shoot(queued: QueueMessage, received_at: float) -> ReceivedShoot:
     key = key_of(queued)
-    return PendingShoot(queued, key, received_at, span=begin_attempt(queued, key))
+    return ReceivedShoot(queued, key, received_at, begin_attempt(queued, key), NO_EXCLUSIONS)
+
+
+def _prepared(pending: ReadShoot, landscape: Landscape) -> DecidableShoot:
+    return decidable_shoot(pending, landscape.filters, reads_purpose=landscape.reads_purpose)
+
+
+def _without(
+    pending: DecidableShoot, seeds: LeftOut, bar: Unschedulable | None = None, seen: UnblockIndexes | None = None
+) -> DecidableShoot:
+    """The shoot to be decided on without some more seeds."""
+    before = pending.exclusions
+    excluded = Exclusions({**before.left_out, **seeds}, bar, seen or before.seen)
+    return msgspec.structs.replace(pending, exclusions=excluded)
 
 
 @contextlib.contextmanager
-def _spans_ended(in_flight: Sequence[PendingShoot], *, failed: str) -> Generator[None, None, None]:
+def _spans_ended(
+    in_flight: Sequence[ReceivedShoot | AssignedShoot], *, failed: str = "interrupted"
+) -> Generator[None, None, None]:
     """End the spans that the block leaves open, whatever ended it: a span that is not ended is not recorded."""
     try:
         yield
     finally:
-        for pending in in_flight:
-            if pending.span is not tracing.NOT_TRACED:
-                pending.binding.end(failed=failed)
-                pending.span.end(failed=failed)
+        for each in in_flight:
+            if each.span is not tracing.NOT_TRACED:
+                each.span.end(failed=failed)
