@@ -4,10 +4,16 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
+import structlog
+
 from gardenbus.common.controller.cancellation import unless_set
 from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
-from gardenbus.common.errors import Transient
+from gardenbus.common.errors import NotFound, Transient
 from gardenbus.common.ports.clock import Clock
+
+_log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+FOLLOW_AGAIN_SECONDS = 0.5
 
 Sleep = Callable[[float], Awaitable[object]]
 """Sleep for so many seconds: a clock's, or one that can be interrupted."""
@@ -37,6 +43,23 @@ async def forever(
                 raise
             interrupted(error)
         await sleep(period_seconds)
+
+
+async def keep_following(
+    content: str,
+    follow: Callable[[], Awaitable[None]],
+    *,
+    sleep: Sleep = asyncio.sleep,
+    interrupted: Callable[[], object] = lambda: None,
+) -> NoReturn:
+    """Follow a stream for ever: again, after a pause, when a server is away or the stream is not there."""
+    while True:
+        try:
+            await follow()
+        except (Transient, NotFound) as error:
+            _log.warning("stream.interrupted", content=content, reason=error.message)
+            interrupted()
+        await sleep(FOLLOW_AGAIN_SECONDS)
 
 
 class InterruptibleSleep:

@@ -21,11 +21,11 @@ from gardenbus.common.api.identity.revocations import REVOCATIONS, Revocations, 
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, Header, ObjectKey, Subjects
 from gardenbus.common.controller.budget_settings import BudgetSettings
 from gardenbus.common.controller.unreadable import skip_unreadable
+from gardenbus.common.controller.wait import keep_following
 from gardenbus.common.errors import GardenbusError, NotFound, Unavailable
 from gardenbus.common.ports.bus import Bus, Follower, FollowRestarted, ReplayDone, StreamMessage
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
-from gardenbus.dashboard.watch.updater import keep_following
 from gardenbus.diagnostics.login_tokens import SESSION_LIFE
 
 SILENT_SECONDS = 15.0

@@ -6,7 +6,6 @@ complete; then rows that it did not contain are removed.
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import NoReturn
 
@@ -18,7 +17,8 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import PROBE_LEASE, Header, ObjectKey, Subjects
 from gardenbus.common.api.kinds import SHOWN
 from gardenbus.common.controller.unreadable import skip_unreadable
-from gardenbus.common.errors import GardenbusError, NotFound, Transient
+from gardenbus.common.controller.wait import keep_following
+from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
@@ -176,16 +176,6 @@ async def keep_orders(cache: DashboardCache, clock: Clock) -> None:
     while not cache.synced:
         await clock.sleep(RETRY_SECONDS)
     await cache.lists.keep_all_orders()
-
-
-async def keep_following(content: str, follow: Callable[[], Awaitable[None]]) -> NoReturn:
-    """Follow a stream, and again after an outage, for ever."""
-    while True:
-        try:
-            await follow()
-        except (Transient, NotFound) as error:
-            _log.warning("stream.interrupted", content=content, reason=error.message)
-        await asyncio.sleep(RETRY_SECONDS)
 
 
 def _document(body: bytes) -> Document | None:

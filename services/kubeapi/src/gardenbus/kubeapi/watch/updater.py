@@ -4,6 +4,7 @@ Events have no version of the store: theirs is their place in the stream.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any, NoReturn
 
@@ -14,7 +15,7 @@ from gardenbus.common.api.document import encode, section
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.controller.unreadable import skip_unreadable
-from gardenbus.common.errors import NotFound, Transient
+from gardenbus.common.controller.wait import keep_following
 from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
 from gardenbus.kubeapi.domain.manifests import presented
 from gardenbus.kubeapi.watch.cacher import Announcement, CachedObject, Cacher, Restart
@@ -22,7 +23,6 @@ from gardenbus.kubeapi.watch.cacher import Announcement, CachedObject, Cacher, R
 _log = structlog.stdlib.get_logger()
 _decode = json_decoder(dict[str, Any])
 
-RETRY_SECONDS = 0.5
 AT_ONCE = 100
 """Messages between two pauses for requests."""
 
@@ -51,23 +51,17 @@ class ObjectsUpdater:
 
     async def run(self) -> NoReturn:
         """Follow for ever."""
-        while True:
-            try:
-                await self._follow()
-            except Restart:
-                _log.info("watches.expired", reason="the store was opened anew")
-                await self._follow_for(REOPENED_SECONDS)
-            except (Transient, NotFound) as error:
-                _log.warning("stream.interrupted", content="objects", reason=error.message)
-                await asyncio.sleep(RETRY_SECONDS)
+        await keep_following("objects", self._follow_until_restart)
 
-    async def _follow_for(self, seconds: float) -> None:
-        """Follow for a while, and then anew."""
+    async def _follow_until_restart(self) -> None:
+        """Follow until the store is opened anew, then for a while."""
         try:
-            async with asyncio.timeout(seconds):
+            await self._follow()
+        except Restart:
+            _log.info("watches.expired", reason="the store was opened anew")
+        with contextlib.suppress(TimeoutError, Restart):
+            async with asyncio.timeout(REOPENED_SECONDS):
                 await self._follow()
-        except (TimeoutError, Restart):
-            pass
 
     async def _follow(self) -> None:
         stream = self._subjects.stream("OBJECTS")
@@ -125,12 +119,7 @@ class EventsUpdater:
 
     async def run(self) -> NoReturn:
         """Follow for ever."""
-        while True:
-            try:
-                await self._follow()
-            except (Transient, NotFound) as error:
-                _log.warning("stream.interrupted", content="events", reason=error.message)
-            await asyncio.sleep(RETRY_SECONDS)
+        await keep_following("events", self._follow)
 
     async def _follow(self) -> None:
         stream = self._subjects.stream("EVENTS")

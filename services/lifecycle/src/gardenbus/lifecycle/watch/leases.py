@@ -16,7 +16,7 @@ from gardenbus.common.api.configuration.controller_manager import LifecycleConfi
 from gardenbus.common.api.keys import LEASE_NAMESPACE, PROBE_LEASE, Subjects
 from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
 from gardenbus.common.controller.unreadable import skip_unreadable
-from gardenbus.common.controller.wait import forever
+from gardenbus.common.controller.wait import forever, keep_following
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.bus import Bus, FollowEvent, FollowRestarted, Message, ReplayDone, StreamMessage
 from gardenbus.common.ports.clock import Clock
@@ -35,7 +35,6 @@ from gardenbus.lifecycle.domain.outage import ProbeState, probe_adopted, probe_r
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
-RETRY_SECONDS = 0.5
 PROBES_PER_PERIOD = 20
 
 
@@ -80,13 +79,7 @@ class LeaseWatcher:
 
     async def follow(self) -> None:
         """Consume Leases forever; starts over, after a pause, when the bus is away."""
-        while True:
-            try:
-                await self._follow_once()
-            except Transient as error:
-                log.warning("leases.interrupted", reason=error.message)
-                self.on_disconnect()
-                await self._clock.sleep(RETRY_SECONDS)
+        await keep_following("leases", self._follow_once, sleep=self._clock.sleep, interrupted=self.on_disconnect)
 
     async def renew_probe(self) -> None:
         """Renew the probe Lease forever; its return through `follow` proves the bus healthy.

@@ -6,21 +6,17 @@ select it are enqueued: a change before its start must not be missed. KubeFleet 
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-
-import structlog
+from functools import partial
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.fleet.placements import KINDS, Placement
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey, Subjects
 from gardenbus.common.controller.unreadable import skip_unreadable
-from gardenbus.common.errors import Transient
+from gardenbus.common.controller.wait import keep_following
 from gardenbus.common.ports.bus import Bus, FollowRestarted, StreamMessage
 from gardenbus.placement.domain.resource_selectors import ANY, WatchScope, scopes_around, watch_scopes
 from gardenbus.placement.watch.event_handler import Enqueue
 
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
-
-RETRY_SECONDS = 0.5
 GATHER_SECONDS = 0.2
 """Period in which new selections are gathered before the follower is replaced."""
 
@@ -71,7 +67,8 @@ class ChangeDetector:
                     continue
                 before, self._followed = self._followed, filters
                 ready = asyncio.Event()
-                following.append(asyncio.create_task(self._follow(sorted(filters), ready)))
+                follow = partial(self._follow, sorted(filters), ready)
+                following.append(asyncio.create_task(keep_following("selected resources", follow)))
                 await _wait_for(ready, following[-1:])
                 for predecessor in following[:-1]:
                     predecessor.cancel()
@@ -85,24 +82,17 @@ class ChangeDetector:
 
     async def _follow(self, filters: list[str], ready: asyncio.Event) -> None:
         stream, prefix = self._subjects.stream("OBJECTS"), f"{self._subjects.prefix}.changed."
-        while True:
-            try:
-                place = await self._bus.position(stream)
-                async with self._bus.follow(
-                    stream, filters, after_sequence=place.sequence, headers_only=True
-                ) as follower:
-                    if ready.is_set():
-                        self._enqueue_all(self._scopes)
-                    ready.set()
-                    async for event in follower:
-                        if isinstance(event, FollowRestarted):
-                            self._enqueue_all(self._scopes)
-                        elif isinstance(event, StreamMessage):
-                            with skip_unreadable(event):
-                                self._enqueue_selecting(ObjectKey.from_tail(event.subject.removeprefix(prefix)))
-            except Transient as error:
-                log.warning("change_detector.interrupted", reason=error.message)
-                await asyncio.sleep(RETRY_SECONDS)
+        place = await self._bus.position(stream)
+        async with self._bus.follow(stream, filters, after_sequence=place.sequence, headers_only=True) as follower:
+            if ready.is_set():
+                self._enqueue_all(self._scopes)
+            ready.set()
+            async for event in follower:
+                if isinstance(event, FollowRestarted):
+                    self._enqueue_all(self._scopes)
+                elif isinstance(event, StreamMessage):
+                    with skip_unreadable(event):
+                        self._enqueue_selecting(ObjectKey.from_tail(event.subject.removeprefix(prefix)))
 
     def _enqueue_selecting(self, changed: ObjectKey) -> None:
         for place in scopes_around(changed):
