@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from gardenbus.common.api.conditions import conditions_of
 from gardenbus.common.api.confirmation import CONFIRMING_PATCH
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.error_codes import NON_RETRYABLE
@@ -27,9 +28,9 @@ from gardenbus.gardenlet.domain.extension_objects.kinds import (
 from gardenbus.gardenlet.domain.extension_objects.network_policies import network_policies
 from gardenbus.gardenlet.domain.flows import OperationType, shoot_flow
 from gardenbus.gardenlet.domain.managed_resources.definition import DEFINITION
-from tests.support.builders import NOW, a_cloudprofile, a_seed, a_shoot
+from tests.support.builders import NOW, a_cloudprofile, a_seed, a_shoot, merged
 from tests.support.eventually import eventually
-from tests.support.gardenlets import Garden, a_configuration, a_garden
+from tests.support.gardenlets import Garden, a_configuration, a_garden, conditions
 from tests.support.installed_extensions import a_heartbeat, an_installation, hold
 from tests.support.kube_clusters import RealCluster, real_clusters
 from tests.support.overlaid_lives import COMPLETE, FENCED_OFF, KILLED, Life, live
@@ -737,3 +738,123 @@ async def test_a_bastion_has_a_host_as_long_as_it_lives(
             host.gardenlets["aws-eu1"].reconcilers.bastions.stand_by()
             await garden.until_gone(key)
             assert stub.made == {}
+
+
+BACKUP: Document = {
+    "provider": "aws",
+    "credentialsRef": {"apiVersion": "v1", "kind": "Secret", "name": "backup", "namespace": "garden"},
+}
+
+
+def with_backup(configuration: Document) -> Document:
+    """A configuration whose Seed has a backup."""
+    return merged(configuration, {"seedConfig": {"spec": {"backup": BACKUP}}})
+
+
+def last_operation(core: Document) -> tuple[str, str, int, str]:
+    last = section(core, "status", "lastOperation")
+    return last["type"], last["state"], last["progress"], last["description"]
+
+
+@pytest.mark.timeout(600)
+async def test_the_bucket_of_a_seed_is_made_by_its_extension_and_goes_with_the_seed(
+    tmp_path: Path, binaries: str, shared_nats_server: Server
+) -> None:
+    seed_key, secret_key = ObjectKey("seed", "", "aws-eu1"), ObjectKey("secret", "garden", "backup")
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_garden(shared_nats_server.url, "buckets", tmp_path / "gardenlet") as garden,
+    ):
+        await garden.change(secret_key, data={"key": "Zmlyc3Q="})
+        await garden.start(with_backup(await _prepared(garden, cluster, ["BackupBucket"])))
+        seed = await garden.until_ready()
+        uid = section(seed, "metadata")["uid"]
+        key = ObjectKey("backupbucket", "", uid)
+
+        async def is_in(*states: str) -> Document:
+            bucket = await garden.get(key)
+            assert last_operation(bucket)[1] in states, bucket
+            return bucket
+
+        bucket = await eventually(lambda: is_in("Processing"))
+        initialized = "Reconciliation of BackupBucket state initialized."
+        assert last_operation(bucket) == ("Create", "Processing", 0, initialized)
+        assert section(bucket, "spec") == {
+            "provider": {"type": "aws", "region": "eu-west-1"},
+            "credentialsRef": BACKUP["credentialsRef"],
+            "seedName": "aws-eu1",
+        }
+        assert section(bucket, "metadata")["finalizers"] == ["gardener"]
+        (owner,) = section(bucket, "metadata")["ownerReferences"]
+        assert (owner["kind"], owner["name"], owner["uid"]) == ("Seed", "aws-eu1", uid)
+        live = await cluster.get(path_of("BackupBucket", "", uid))
+        assert section(live, "spec") == {
+            "type": "aws",
+            "region": "eu-west-1",
+            "secretRef": {"name": f"bucket-{uid}", "namespace": "garden"},
+        }
+
+        async with running(StubExtension(cluster.client)) as stub:
+            bucket = await eventually(lambda: is_in("Succeeded"))
+            assert last_operation(bucket)[2:] == (100, "Backup Bucket has been successfully reconciled.")
+            assert section(bucket, "status")["providerStatus"] == {"container": stub.made["BackupBucket", "", uid]}
+            generated = {"name": f"generated-bucket-{uid}", "namespace": "garden"}
+            assert section(bucket, "status")["generatedSecretRef"] == generated
+            generated_key = ObjectKey("secret", "garden", generated["name"])
+
+            async def is_generated_by(value: str) -> None:
+                assert section(await garden.get(generated_key), "data") == {"by": value}
+
+            await eventually(lambda: is_generated_by("Zmlyc3Q="))
+
+            async def is_available() -> None:
+                assert conditions(await garden.seed())["BackupBucketsReady"] == "True"
+
+            await eventually(is_available)
+
+            await garden.change(secret_key, data={"key": "c2Vjb25k"})
+            await eventually(lambda: is_generated_by("c2Vjb25k"))
+            assert [operation for operation, _, _ in stub.history] == ["Create", "Reconcile"]
+
+            await garden.delete(seed_key)
+            await garden.until_gone(key)
+            assert stub.made == {}
+            assert await cluster.client.get(f"/api/v1/namespaces/garden/secrets/bucket-{uid}") is None
+            await garden.until_gone(seed_key)
+
+
+@pytest.mark.timeout(600)
+async def test_what_an_extension_says_of_a_bucket_is_in_its_status_an_event_and_the_condition_of_the_seed(
+    tmp_path: Path, binaries: str, shared_nats_server: Server
+) -> None:
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_garden(shared_nats_server.url, "failing-buckets", tmp_path / "gardenlet") as garden,
+        running(StubExtension(cluster.client, {"BackupBucket": "failing"}, ("ERR_INFRA_UNAUTHORIZED",))) as stub,
+    ):
+        await garden.start(with_backup(await _prepared(garden, cluster, ["BackupBucket"])))
+        uid = section(await garden.until_ready(), "metadata")["uid"]
+        text = "error during reconciliation: BackupBucket cannot be made, as requested."
+
+        async def is_reported() -> Document:
+            bucket = await garden.get(ObjectKey("backupbucket", "", uid))
+            assert last_operation(bucket) == ("Create", "Error", 50, text)
+            error = section(bucket, "status")["lastError"]
+            assert error == {"description": text, "codes": ["ERR_INFRA_UNAUTHORIZED"]}
+            (condition,) = [each for each in conditions_of(await garden.seed()) if each["type"] == "BackupBucketsReady"]
+            assert (condition["status"], condition["reason"]) == ("False", "BackupBucketsError")
+            assert condition["message"] == f"The following BackupBuckets have issues:\n* Name: {uid}, Error: {text}"
+            return bucket
+
+        await eventually(is_reported)
+        stream = garden.subjects.stream("EVENTS")
+        subjects = [each for each in await garden.bus.subjects(stream, ">") if uid in each]
+        events = [await garden.bus.last(stream, each) for each in subjects]
+        assert any(each is not None and b"ReconcileError" in each.body for each in events)
+        stub.behaviours = {}
+
+        async def is_well() -> None:
+            assert "lastError" not in section(await garden.get(ObjectKey("backupbucket", "", uid)), "status")
+            assert conditions(await garden.seed())["BackupBucketsReady"] == "True"
+
+        await eventually(is_well)

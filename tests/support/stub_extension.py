@@ -21,6 +21,8 @@ from tests.support.eventually import eventually
 MANAGER = "stub-extension"
 FINALIZER = f"{GROUP}/stub"
 OPERATION = "gardener.cloud/operation"
+SECRETS = "/api/v1/namespaces/garden/secrets"
+CLUSTER_SCOPED = ("BackupBucket", "Cluster")
 Behaviour = Literal["silent", "stuck", "failing"]
 """Takes nothing up; takes it up and never ends; reports an error."""
 
@@ -54,7 +56,7 @@ class StubExtension:
 
     async def _act(self, kind: str, live: Document) -> None:
         metadata = section(live, "metadata")
-        key = kind, str(metadata["namespace"]), str(metadata["name"])
+        key = kind, str(metadata.get("namespace") or ""), str(metadata["name"])
         operation = section(metadata, "annotations").get(OPERATION)
         last, deleting = section(live, "status", "lastOperation"), bool(metadata.get("deletionTimestamp"))
         if self.behaviours.get(kind) == "silent" or await self.is_ignored(key[1]):
@@ -79,7 +81,9 @@ class StubExtension:
             await self._work(key, live, "Reconcile" if last.get("state") == "Succeeded" else "Create")
 
     async def is_ignored(self, namespace: str) -> bool:
-        """True without a Cluster, and for a shoot that has failed."""
+        """True without a Cluster, and for a shoot that has failed; what is in no namespace is of no shoot."""
+        if not namespace:
+            return False
         cluster = await self.client.get(f"{CLUSTERS}/{namespace}")
         if cluster is None:
             return True
@@ -87,6 +91,8 @@ class StubExtension:
 
     async def _is_forced(self, namespace: str) -> bool:
         """True for a shoot whose deletion is forced: what was made of it stays, and nobody is held up."""
+        if not namespace:
+            return False
         shoot = section(await self.client.get(f"{CLUSTERS}/{namespace}") or {}, "spec", "shoot")
         return section(shoot, "metadata", "annotations").get("confirmation.gardener.cloud/force-deletion") == "true"
 
@@ -102,6 +108,9 @@ class StubExtension:
             status["providerStatus"] = {"vpc": self.made[key]}
             status["networking"] = {"nodes": ["10.10.0.0/16"]}
             status["egressCIDRs"] = ["198.51.100.7/32"]
+        if kind == "BackupBucket":
+            status["providerStatus"] = {"container": self.made[key]}
+            status["generatedSecretRef"] = await self._generated(name, live)
         if kind == "Bastion":
             status["ingress"] = {"ip": "198.51.100.22"}
         if kind == "OperatingSystemConfig" and section(live, "spec").get("purpose") == "provision":
@@ -117,6 +126,19 @@ class StubExtension:
             reference = {"apiVersion": "v1", "kind": "Secret", "name": secret}
             status["resources"] = [{"name": "user-data", "resourceRef": reference}]
         await self._end(key, live, operation, status)
+
+    async def _generated(self, bucket: str, live: Document) -> Document:
+        """Credentials for a bucket alone, made with those that it has been given."""
+        own = await self.client.get(f"{SECRETS}/{section(live, 'spec', 'secretRef')['name']}")
+        name = f"generated-{bucket}"
+        manifest = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "namespace": "garden"},
+            "data": {"by": section(own or {}, "data").get("key", "")},
+        }
+        await self.client.apply(f"{SECRETS}/{name}", manifest, manager=MANAGER)
+        return {"name": name, "namespace": "garden"}
 
     async def _migrate(self, key: tuple[str, str, str], live: Document) -> None:
         if not await self._begin(key, live, "Migrate"):
@@ -201,7 +223,7 @@ async def define_kinds(client: KubernetesClient) -> None:
             "metadata": {"name": name},
             "spec": {
                 "group": GROUP,
-                "scope": "Cluster" if kind == "Cluster" else "Namespaced",
+                "scope": "Cluster" if kind in CLUSTER_SCOPED else "Namespaced",
                 "names": {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()},
                 "versions": [version],
             },

@@ -74,7 +74,7 @@ def test_kinds_of_extension_objects_are_those_that_are_written() -> None:
     assert read(backend=backend).extensions.kinds == ("Worker", "Network")
     backend["extensions"]["kinds"] = ["Worker", "Etcd"]
     (problem,) = problems(a_configuration(backend=backend))
-    assert problem.startswith("backend.extensions.kinds: no such kinds: Etcd; there are Bastion, ContainerRuntime,")
+    assert problem.startswith("backend.extensions.kinds: no such kinds: Etcd; there are BackupBucket, Bastion,")
 
 
 def test_dns_records_need_an_address_to_lead_to() -> None:

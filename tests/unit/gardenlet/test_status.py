@@ -343,6 +343,13 @@ def test_resources_that_the_configuration_does_not_name_stay() -> None:
     assert "capacity" not in patch_of(seen_seed(), resources=None)
 
 
+def test_a_bucket_that_is_gone_is_unknown_in_the_condition_of_its_seed() -> None:
+    patch = patch_of(seen_seed(spec={"backup": {"provider": "aws"}}), SeedFindings(bucket_is_gone=True))
+    bucket = next(each for each in patch["conditions"] if each["type"] == "BackupBucketsReady")
+    expected = ("Unknown", "BackupBucketsGone", "Backup Buckets are gone.")
+    assert (bucket["status"], bucket["reason"], bucket["message"]) == expected
+
+
 def test_buckets_matter_to_seeds_with_backup_only() -> None:
     findings = SeedFindings(bucket_problem="No credentials.")
 

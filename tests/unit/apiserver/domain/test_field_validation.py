@@ -208,7 +208,6 @@ def test_a_round_trip_is_silent_and_applying_a_file_again_is_not() -> None:
     [
         ("operator.gardener.cloud/v1alpha1", "Garden"),
         ("resources.gardener.cloud/v1alpha1", "ManagedResource"),
-        ("core.gardener.cloud/v1beta1", "BackupBucket"),
         ("placement.kubernetes-fleet.io/v1beta1", "ClusterStagedUpdateRun"),
         ("v1", "Foo"),
     ],

@@ -6,13 +6,14 @@ Source: `pkg/admissioncontroller/webhook/auth/seed/{authorizer,graph/graph}_test
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from gardenbus.apiserver.domain.request_subjects import reported_object
 from gardenbus.apiserver.messages.reports import ReportHandler
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.writer import Writer
-from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.document import Document, StoredObject, encode
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.kinds import KINDS
 from gardenbus.common.controller.dead_letter import DeadLetter
@@ -89,7 +90,7 @@ PUBLIC = ("configmap.kube-system.cluster-identity", "configmap.gardener-system-p
 EVERYBODYS = ("cloudprofile._.aws", "exposureclass._.public", f"seed._.{OURS}", f"seed._.{THEIRS}", *PUBLIC)
 
 NARROWER = {
-    "no backups are made of buckets": ("secret.garden-keys.of-bucket", "secret.garden-keys.generated"),
+    "credentials of backups are in garden": ("secret.garden-keys.of-bucket", "secret.garden-keys.generated"),
     "an entry is of the seed that it names": ("backupentry.garden-dev.elsewhere", "backupbucket._.elsewhere"),
     "nothing acts on Gardenlets": (f"gardenlet.garden.{OURS}", "secret.garden.gardenlet-backup"),
     "credentials of shoots are requested, not stored": (
@@ -356,12 +357,30 @@ def a_seed_of(name: str) -> Document:
 
 
 CHILD = ObjectKey("managedseed", "garden", "child")
+BUCKET = "uid-of-a-seed"
+"""Stands for the uid that a Seed has been given."""
+
+
+def a_bucket(**spec: Any) -> Document:
+    wanted = {
+        "provider": {"type": "aws", "region": "eu-west-1"},
+        "credentialsRef": a_reference("Secret", "backup", "garden"),
+        "seedName": OURS,
+    }
+    return an_object("BackupBucket", BUCKET, spec={**wanted, **spec})
+
+
+GENERATED = an_object("Secret", f"generated-bucket-{BUCKET}", "garden", data={"key": "eA=="})
 ACCEPTED: list[tuple[str, str, Document, str]] = [
     ("its own Seed", "apply", a_seed_of(OURS), ""),
     ("the Seed of a ManagedSeed here", "apply", a_seed_of("child"), ""),
     ("the Seed of a ManagedSeed that leaves", "delete", a_seed_of("child"), "leaving"),
     ("the state of a shoot here", "apply", a_shoot_state(), ""),
     ("the state of a shoot that moves away", "apply", a_shoot_state(), "moving"),
+    ("the bucket of its Seed", "apply", a_bucket(), "bucket of the seed"),
+    ("that again", "apply", a_bucket(), "bucket of the seed, bucket made"),
+    ("what was generated for it", "apply", GENERATED, "bucket of the seed, bucket made"),
+    ("its deletion with its Seed", "delete", a_bucket(), "bucket of the seed, bucket made, seed leaving"),
 ]
 REJECTED: list[tuple[str, str, Document, str]] = [
     ("another Seed", "apply", a_seed_of(THEIRS), ""),
@@ -375,6 +394,14 @@ REJECTED: list[tuple[str, str, Document, str]] = [
     ("the state of no shoot", "apply", a_shoot_state("none"), ""),
     ("a Secret", "apply", a_secret("apollo.kubeconfig"), ""),
     ("a BackupBucket", "apply", an_object("BackupBucket", "bucket-2", spec={"seedName": OURS}), ""),
+    ("a bucket of its Seed for another", "apply", a_bucket(seedName=THEIRS), "bucket of the seed"),
+    ("the bucket of another Seed", "apply", a_bucket(), "bucket of another seed"),
+    ("one of its Seed that leaves", "apply", a_bucket(), "bucket of the seed, seed leaving"),
+    ("what was generated for none", "apply", GENERATED, "bucket of the seed"),
+    ("what was generated for another's", "apply", GENERATED, "bucket of another seed, bucket made"),
+    ("more than data of it", "apply", {**GENERATED, "type": "Opaque"}, "bucket of the seed, bucket made"),
+    ("the deletion of a bucket whose Seed stays", "delete", a_bucket(), "bucket of the seed, bucket made"),
+    ("that of another Seed's", "delete", a_bucket(), "bucket of another seed, bucket made, seed leaving"),
     ("a Bastion", "apply", an_object("Bastion", "b", "garden-dev", spec={"seedName": OURS}), ""),
     ("a Lease", "apply", an_object("Lease", OURS, "gardener-system-seed-lease", spec={}), ""),
 ]
@@ -388,6 +415,8 @@ MOVES["moving"] = ("garden-dev/apollo", OURS)
 async def meddled(store: MemoryStore, case: str) -> None:
     """Have a ManagedSeed leave, or a shoot be elsewhere."""
     for each in filter(None, case.split(", ")):
+        if "bucket" in each or each == "seed leaving":
+            continue
         key = CHILD if each == "leaving" else ObjectKey("shoot", *MOVES[each][0].split("/"))
         stored = await store.get(key)
         assert stored is not None
@@ -397,6 +426,26 @@ async def meddled(store: MemoryStore, case: str) -> None:
         document = stored.document()
         document["spec"]["seedName"], document["status"]["seedName"] = THEIRS, MOVES[each][1]
         await store.update(stored, document)
+
+
+async def of_a_seed(store: MemoryStore, case: str, document: Document) -> Document:
+    """Have a seed's bucket be there, or the Seed leave; returns the document with the uid that the case means."""
+    if "bucket of" not in case:
+        return document
+    seed = await store.get(key_of(f"seed._.{THEIRS if 'another' in case else OURS}"))
+    assert seed is not None
+
+    def with_uid(given: Document) -> Document:
+        return msgspec.json.decode(encode(given).replace(BUCKET.encode(), seed.uid.encode()))
+
+    if "bucket made" in case:
+        await store.create(with_uid(a_bucket(seedName=seed.key.name)))
+    if "seed leaving" in case:
+        metadata = {**seed.document()["metadata"], "finalizers": ["gardener"]}
+        protected = await store.update(seed, {**seed.document(), "metadata": metadata})
+        assert isinstance(protected, StoredObject)
+        await store.delete(protected)
+    return with_uid(document)
 
 
 @pytest.mark.parametrize(
@@ -418,4 +467,5 @@ async def test_a_gardenlet_reports_on_its_own_and_on_what_it_hosts(
     assert registration is not None
     await store.delete(registration)  # with none, extensions of any type are there
     await meddled(store, case)
+    document = await of_a_seed(store, case, document)
     assert await Reports(store).send(OURS, verb, document) is accepted

@@ -11,6 +11,7 @@ from gardenbus.common.api.keys import Subjects
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.gardenlet import metrics
 from gardenbus.gardenlet.clients.managed_gardenlets import GardenletsOnStreams, RequestedGardenlets
+from gardenbus.gardenlet.controllers.backups import BackupsReconciler
 from gardenbus.gardenlet.controllers.bastions import BastionsReconciler
 from gardenbus.gardenlet.controllers.installations import InstallationsReconciler
 from gardenbus.gardenlet.controllers.managed_seeds import ManagedSeedReconciler
@@ -27,7 +28,7 @@ STREAMS = ("BINDINGS", "LEASES", "REPORTS")
 
 def gardenlet_of(seed: ServedSeed) -> Gardenlet:
     """Make the gardenlet of a seed, with its reconcilers."""
-    installations = InstallationsReconciler(seed)
+    installations, backups = InstallationsReconciler(seed), BackupsReconciler(seed)
     gardenlets = (
         RequestedGardenlets(seed.lookup)
         if seed.follows_alone
@@ -36,9 +37,10 @@ def gardenlet_of(seed: ServedSeed) -> Gardenlet:
     return Gardenlet(
         seed,
         Reconcilers(
-            seed=SeedReconciler(seed),
+            seed=SeedReconciler(seed, backups),
             installations=installations,
             bastions=BastionsReconciler(seed),
+            backups=backups,
             shoots=ShootReconciler(seed, installations.missing),
             managed_seeds=ManagedSeedReconciler(seed, gardenlets),
         ),

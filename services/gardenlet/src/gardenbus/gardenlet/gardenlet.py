@@ -22,6 +22,7 @@ from gardenbus.gardenlet.backend.port import FencingToken
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.clients.lease_heartbeat import LeaseHeartbeat
 from gardenbus.gardenlet.clients.reporter import SeedReporter
+from gardenbus.gardenlet.controllers.backups import BackupsReconciler
 from gardenbus.gardenlet.controllers.bastions import BastionsReconciler
 from gardenbus.gardenlet.controllers.installations import InstallationsReconciler
 from gardenbus.gardenlet.controllers.managed_seeds import ManagedSeedReconciler
@@ -43,6 +44,7 @@ class Reconcilers(NamedTuple):
     seed: SeedReconciler
     installations: InstallationsReconciler
     bastions: BastionsReconciler
+    backups: BackupsReconciler
     shoots: ShootReconciler
     managed_seeds: ManagedSeedReconciler
 
@@ -149,6 +151,7 @@ class Gardenlet:
             self._was_unready |= not self.reconcilers.seed.is_ready
             if self._seed_generation != generation:
                 self.reconcilers.seed.request_care()
+                self.reconcilers.backups.request()
                 self._seed_loop.trigger()
             if self.reconcilers.installations.trigger != extensions:
                 self._seed_loop.trigger()
@@ -248,6 +251,8 @@ class Gardenlet:
                 if await self.reconcilers.installations.reconcile():
                     self._enqueue_all()
                 await self.reconcilers.bastions.reconcile()
+                if await self.reconcilers.backups.reconcile():
+                    self.reconcilers.seed.request_care()
 
     async def _send_inventory(self) -> None:
         """Answer a recovery of the store with all that runs here. One that was not sent is tried in the next round."""
@@ -280,6 +285,7 @@ class Gardenlet:
         self.reconcilers.seed.stand_by()
         self.reconcilers.installations.stand_by()
         self.reconcilers.bastions.stand_by()
+        self.reconcilers.backups.stand_by()
         self._report_everything(1)
         self._enqueue_all()
         self.reconcilers.managed_seeds.stand_by()
@@ -307,6 +313,7 @@ class Gardenlet:
         self.reconcilers.seed.stand_by()
         self.reconcilers.installations.stand_by()
         self.reconcilers.bastions.stand_by()
+        self.reconcilers.backups.stand_by()
         self.reconcilers.managed_seeds.stand_by()
         await self.queue.clear()
         await self._managed_seed_queue.clear()

@@ -84,6 +84,11 @@ class ServedSeed:
         """Readiness of the seed for operations on shoots."""
         return readiness(self.cache.seed, self.identity)
 
+    @property
+    def shoots_left(self) -> int:
+        """Number of shoots that are here, or of which something is left."""
+        return max(len(self.cache.present()), len(self.backend.shoots()))
+
     async def probe_health(self) -> str | None:
         """The problem of its `/healthz`; None without one."""
         return await self.probe(self.backend.health_url)

@@ -13,6 +13,7 @@ from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.document_parts import FINALIZER, name_of, with_finalizer, without_finalizer
+from gardenbus.common.api.garden.backup_references import GENERATED_PREFIX, is_generated
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import Forbidden
 
@@ -32,7 +33,7 @@ async def authorize_report(report: Report, document: Document, reads: ReadCache)
             report_admission.check_shoot(document, report.seed, str(report.key))
         case "seed" if report.key == own_seed(report):
             return
-        case "controllerinstallation" | "bastion" if is_of_seed(report.key, document, report.seed):
+        case "controllerinstallation" | "bastion" | "backupbucket" if is_of_seed(report.key, document, report.seed):
             return
         case "managedseed" if await _hosts(document, report.seed, reads):
             return
@@ -43,12 +44,23 @@ async def authorize_report(report: Report, document: Document, reads: ReadCache)
 async def authorize_apply(report: Report, reads: ReadCache) -> Precondition:
     """Raise Forbidden unless the gardenlet may apply this manifest; returns the precondition of the write.
 
-    It may apply its own Seed, the Seed of a ManagedSeed whose shoot it hosts, and the ShootStates of its shoots.
+    It may apply its own Seed with its BackupBucket and the credentials that were generated for that, the Seed of a
+    ManagedSeed whose shoot it hosts, and the ShootStates of its shoots.
     """
     if key_of(report.body) != report.key:
         raise Forbidden(f"the manifest is not of {report.key}, which the subject names")
-    if report.key.kind == "shootstate":
-        return await _shoot_of_state(report, reads)
+    match report.key.kind:
+        case "shootstate":
+            return await _shoot_of_state(report, reads)
+        case "backupbucket":
+            return await _seed_of_bucket(report, reads)
+        case "secret" if is_generated(report.key):
+            return await _bucket_of_secret(report, reads)
+        case _:
+            return await _seed_or_hosted(report, reads)
+
+
+async def _seed_or_hosted(report: Report, reads: ReadCache) -> Precondition:
     managed_seed = await _managed_seed_of(report, reads)
     if report.key == own_seed(report):
         if managed_seed is not None and managed_seed.is_deleting and await reads.get(report.key) is None:
@@ -65,8 +77,16 @@ async def authorize_apply(report: Report, reads: ReadCache) -> Precondition:
 
 
 async def authorize_delete(report: Report, reads: ReadCache) -> StoredObject:
-    """Raise Forbidden unless the gardenlet hosts the ManagedSeed (returned) of this Seed, and that is being deleted."""
+    """Raise Forbidden unless the gardenlet may delete this; returns the object whose deletion it belongs to.
+
+    That is the ManagedSeed that it hosts, of this Seed, or its own Seed, of this BackupBucket.
+    """
     denied = f"the gardenlet of seed {report.seed} may delete no {report.key}"
+    if report.key.kind == "backupbucket":
+        seed = await reads.get(own_seed(report))
+        if seed is None or not seed.is_deleting or report.key.name != seed.uid:
+            raise Forbidden(f"{denied}: only the bucket of its Seed, while that is being deleted")
+        return seed
     managed_seed = await _managed_seed_of(report, reads) if report.key.kind == "seed" else None
     if managed_seed is None or not managed_seed.is_deleting:
         raise Forbidden(f"{denied}: only the Seed of a ManagedSeed that is being deleted")
@@ -114,6 +134,26 @@ async def _hosts(managed_seed: Document, seed: str, reads: ReadCache) -> bool:
     name = str(section(managed_seed, "spec", "shoot").get("name") or "")
     shoot = await reads.get(ObjectKey("shoot", managed_seed["metadata"]["namespace"], name))
     return shoot is not None and report_admission.is_responsible(shoot.document(), seed)
+
+
+async def _seed_of_bucket(report: Report, reads: ReadCache) -> Precondition:
+    """Precondition on the Seed of a BackupBucket, which has its uid for a name."""
+    seed = await reads.get(own_seed(report))
+    if seed is None or report.key.name != seed.uid or not is_of_seed(report.key, report.body, report.seed):
+        raise Forbidden(f"{report.key} is not the bucket of seed {report.seed}")
+    if seed.is_deleting:
+        raise Forbidden(f"{report.key}: seed {report.seed} is being deleted")
+    return Precondition(seed.key, seed.version)
+
+
+async def _bucket_of_secret(report: Report, reads: ReadCache) -> Precondition:
+    """Precondition on the BackupBucket that the Secret of generated credentials is for; it says nothing else."""
+    name = report.key.name.removeprefix(GENERATED_PREFIX)
+    bucket = await reads.get(ObjectKey("backupbucket", "", name))
+    if bucket is None or not is_of_seed(bucket.key, bucket.document(), report.seed):
+        raise Forbidden(f"{report.key} is of no bucket of seed {report.seed}")
+    report_admission.check_generated(report.body, str(report.key))
+    return Precondition(bucket.key, bucket.version)
 
 
 async def _shoot_of_state(report: Report, reads: ReadCache) -> Precondition:

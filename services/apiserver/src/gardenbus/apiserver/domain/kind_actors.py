@@ -46,6 +46,7 @@ ACTORS: Mapping[str, str] = {
     "ConfigMap": "scheduler (region distances), identity (revocations), controllermanager, placement",
     "Secret": "identity (credentials, bootstrap tokens), controllermanager, placement",
     "Quota": "apiserver (sums), controllermanager",
+    "BackupBucket": f"{_CONTROLLER_MANAGER}, gardenlet",
     "Bastion": f"{_CONTROLLER_MANAGER}, gardenlet",
     "Plant": _CONTROLLER_MANAGER,
     "ControllerRegistration": f"apiserver, {_CONTROLLER_MANAGER}",

@@ -32,6 +32,9 @@ VERBS: tuple[str, ...] = get_args(ReportVerb)
 SEED_DELETED = "Deleted"
 """The reason of SeedRegistered when nothing is left of the seed that was."""
 
+_OF_GENERATED = frozenset({"apiVersion", "kind", "metadata", "data", "name", "namespace", "ownerReferences"})
+"""Fields of a Secret with generated credentials, and of its metadata."""
+
 EVENT_TYPES = ("Normal", "Warning")
 
 
@@ -140,6 +143,12 @@ def with_bastion_finalizer(bastion: Document) -> Document:
     condition = get_condition(conditions_of(bastion), BASTION_READY)
     is_gone = condition is not None and condition.get("reason") == BASTION_DELETED
     return without_finalizer(bastion, FINALIZER) if is_gone else bastion
+
+
+def check_generated(secret: Document, what: str) -> None:
+    """Raise Forbidden for a Secret with generated credentials that says more than its data."""
+    if more := {*secret, *section(secret, "metadata")} - _OF_GENERATED:
+        raise Forbidden(f"{what}: a gardenlet sets its data, and not {', '.join(sorted(more))}")
 
 
 def with_operator_settings_kept(current: Document | None, merged: Document) -> Document:

@@ -43,6 +43,7 @@ from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion, UnmetDependency, cause_of
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.document_parts import with_finalizer
 from gardenbus.common.api.garden.migration_feasibility import is_older_state
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.identity.principals import SEED_USER_PREFIX, Principal
@@ -251,6 +252,8 @@ class ReportHandler:
         merged = report_admission.finish_deletion({**document, "status": new_status})
         if report.key.kind == "managedseed":
             merged = await with_gardenlet_finalizer(merged, reads)
+        if report.key.kind == "backupbucket":
+            merged = with_finalizer(merged)
         if report.key.kind == "bastion":
             merged = report_admission.with_bastion_finalizer(merged)
         if report.key.kind in ("seed", CLUSTER_KIND):
@@ -365,21 +368,21 @@ class ReportHandler:
         raise Unavailable(f"what allows {report.key} keeps changing")
 
     async def _delete(self, report: Report, reads: ReadCache) -> None:
-        """Delete the Seed of a ManagedSeed that is being deleted and whose shoot is hosted here.
+        """Delete the Seed of a ManagedSeed that is being deleted and is hosted here, or the bucket of such a Seed.
 
-        While shoots are on it, it stays and an Event is recorded: its host cannot observe them, and retries.
+        While shoots are on it, or BackupEntries in it, it stays and an Event is recorded: the gardenlet retries.
         """
-        managed_seed = await authorize_delete(report, reads)
+        on_behalf_of = await authorize_delete(report, reads)
         try:
             await self.writer.delete(report.key, reads)
         except UnmetDependency as unmet:
             _log.info("seed.kept", object=str(report.key), seed=report.seed, reason=unmet.error.message)
             await self.store.record_event(
                 EventRecord(
-                    about=managed_seed.key,
-                    uid=managed_seed.uid,
+                    about=on_behalf_of.key,
+                    uid=on_behalf_of.uid,
                     type="Warning",
-                    reason="SeedInUse",
+                    reason="SeedInUse" if report.key.kind == "seed" else "ResourceReferenced",
                     message=unmet.error.message,
                     reporter=f"gardenlet-{report.seed}",
                     action="Delete",

@@ -14,6 +14,7 @@ from gardenbus.apiserver.domain.authorization.seed_graph import (
 from gardenbus.apiserver.registry.indexed_lists import INSTALLATION
 from gardenbus.apiserver.registry.read_cache import project_namespace
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.backup_references import GENERATED_PREFIX, is_generated
 from gardenbus.common.api.garden.extensions import EXTENSION_NAMESPACE_PREFIX, HEARTBEAT_NAME
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.ports.store import Store
@@ -34,7 +35,13 @@ async def is_reachable(store: Store, seed: str, key: ObjectKey) -> bool:
             return ObjectKey("shoot", key.namespace, key.name) in shoots
         case "namespace":
             return any(shoot.namespace == key.name for shoot in shoots)
-        case "project" | "managedseed" | "backupbucket" | "backupentry" | "bastion" | "controllerinstallation":
+        case "backupbucket":
+            own = await store.get(ObjectKey("seed", "", seed))
+            return (own is not None and own.uid == key.name) or await _is_of_seed(store, seed, key)
+        case "secret" if is_generated(key):
+            bucket = ObjectKey("backupbucket", "", key.name.removeprefix(GENERATED_PREFIX))
+            return await _is_of_seed(store, seed, bucket)
+        case "project" | "managedseed" | "backupentry" | "bastion" | "controllerinstallation":
             stored = await store.get(key)
             return stored is not None and _is_direct(key, stored.document(), seed, shoots)
         case "controllerdeployment":
@@ -45,6 +52,11 @@ async def is_reachable(store: Store, seed: str, key: ObjectKey) -> bool:
             return ObjectKey(INSTALLATION, "", name) in await _installations(store, seed)
         case _:
             return await _is_referred(store, seed, shoots, key)
+
+
+async def _is_of_seed(store: Store, seed: str, key: ObjectKey) -> bool:
+    stored = await store.get(key)
+    return stored is not None and is_of_seed(key, stored.document(), seed)
 
 
 async def _installations(store: Store, seed: str) -> list[ObjectKey]:

@@ -40,6 +40,8 @@ class SeedBackend:
         self._clock = clock
         self.has_extensions = isinstance(maker, ExtensionsMaker)
         self._bastions = maker.bastions if isinstance(maker, ExtensionsMaker) else None
+        self.backups = maker.backups if isinstance(maker, ExtensionsMaker) else None
+        """Buckets in the seed's API; None where no extension makes them."""
 
     async def start(self) -> None:
         """Open the directory, and serve health probes."""

@@ -12,6 +12,7 @@ from gardenbus.common.api.garden.seeds import GARDENLET_READY
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.gardenlet.backend.port import StaleFencingToken, StepFailed
+from gardenbus.gardenlet.controllers.backups import BackupsReconciler
 from gardenbus.gardenlet.domain.backup_secret import backup_secret
 from gardenbus.gardenlet.domain.seed_status import (
     SeedFindings,
@@ -34,8 +35,9 @@ REGISTER_AGAIN_SECONDS = 10.0
 class SeedReconciler:
     """See the module. `certificate_expires_at`: expiry of the gardenlet's client certificate; None without one."""
 
-    def __init__(self, seed: ServedSeed) -> None:
+    def __init__(self, seed: ServedSeed, backups: BackupsReconciler) -> None:
         self._seed = seed
+        self._backups = backups
         self._key = ObjectKey("seed", "", seed.name)
         self._findings = SeedFindings(
             kubernetes_version=seed.backend.kubernetes_version, healthy_message=seed.backend.healthy_message
@@ -109,7 +111,9 @@ class SeedReconciler:
         else:
             self._missing_secret = ""
         self._findings = self._findings._replace(
-            system_problem=await self._seed.backend.seed_problem(), bucket_problem=bucket_problem
+            system_problem=await self._seed.backend.seed_problem(),
+            bucket_problem=bucket_problem,
+            bucket_is_gone=self._backups.bucket is not None and self._backups.bucket.is_gone,
         )
 
     async def _secret_problem(self, seed: Document) -> str:
@@ -124,6 +128,11 @@ class SeedReconciler:
             return self._missing_secret
 
     async def _bucket_problem(self) -> str | None:
+        """Make the backend's bucket; where extensions make one, once that is there. Its problem, as in Gardener."""
+        if self._backups.is_in_use and (made := self._backups.bucket) is not None and made.problem is not None:
+            return f"The following BackupBuckets have issues:\n* {made.problem}"
+        if self._backups.is_in_use and (self._backups.bucket is None or not self._backups.bucket.is_ready):
+            return self._findings.bucket_problem if self._backups.bucket is None else None
         try:
             await self._seed.backend.ensure_bucket(self._seed.cache.seed_uid)
         except (StepFailed, StaleFencingToken) as error:
@@ -132,10 +141,13 @@ class SeedReconciler:
 
     async def _delete(self) -> None:
         """Release a deleting Seed once no shoot is left: delete the bucket, then report completion."""
-        shoots_left = max(len(self._seed.cache.present()), len(self._seed.backend.shoots()))
+        shoots_left = self._seed.shoots_left
         self._is_cleared = False
         bucket_problem = self._findings.bucket_problem
-        if not shoots_left:
+        bucket = self._backups.bucket
+        if not shoots_left and self._backups.is_in_use and (bucket is None or not bucket.is_gone):
+            bucket_problem = f"BackupBucket {self._seed.cache.seed_uid} is still there."
+        elif not shoots_left:
             try:
                 await self._seed.backend.delete_bucket(self._seed.cache.seed_uid)
                 bucket_problem, self._is_cleared = None, True

@@ -12,6 +12,7 @@ from gardenbus.agent.domain.allocatable import allocatable
 from gardenbus.common.api.conditions import (
     FALSE,
     TRUE,
+    UNKNOWN,
     build_condition,
     conditions_of,
     failed_status,
@@ -33,10 +34,11 @@ EMERGENCY_STOP_CONDITION = "EmergencyStopShootReconciliations"
 
 
 class SeedFindings(NamedTuple):
-    """Results of the seed's health checks; a text is a problem. `bucket_problem` counts only with spec.backup."""
+    """Results of the seed's health checks; a text is a problem. Those of the bucket count only with spec.backup."""
 
     system_problem: str | None = None
     bucket_problem: str | None = None
+    bucket_is_gone: bool = False
     kubernetes_version: str = ""
     shoots_left: int = 0
     certificate_expires_at: datetime | None = None
@@ -142,11 +144,13 @@ def _conditions(
     ]
     if section(seed, "spec").get("backup"):
         available = ("BackupBucketsAvailable", findings.healthy_message or "Backup Buckets are available.")
-        checks.append(
-            _condition(seed, BACKUP_BUCKETS_READY, TRUE, available, now=now)
-            if findings.bucket_problem is None
-            else failed(BACKUP_BUCKETS_READY, "BackupBucketsError", findings.bucket_problem)
-        )
+        if findings.bucket_problem is not None:
+            checks.append(failed(BACKUP_BUCKETS_READY, "BackupBucketsError", findings.bucket_problem))
+        elif findings.bucket_is_gone:
+            gone = ("BackupBucketsGone", "Backup Buckets are gone.")
+            checks.append(_condition(seed, BACKUP_BUCKETS_READY, UNKNOWN, gone, now=now))
+        else:
+            checks.append(_condition(seed, BACKUP_BUCKETS_READY, TRUE, available, now=now))
     if is_stopped(seed):
         texts = ("EmergencyStopShootReconciliations", "Reconciliation of shoots is stopped by annotation.")
         checks.append(_condition(seed, EMERGENCY_STOP_CONDITION, TRUE, texts, now=now))

@@ -20,9 +20,9 @@ from gardenbus.common.errors import SettingsInvalid
 KIND = "GardenletConfiguration"
 API_GROUP = "gardenlet.config.gardener.cloud"
 Quantity = str | int | float
-BASTION, DNS_RECORD = "Bastion", "DNSRecord"
+BACKUP_BUCKET, BASTION, DNS_RECORD = "BackupBucket", "Bastion", "DNSRecord"
 EXTENSION_KINDS = frozenset({
-    BASTION, "ContainerRuntime", "ControlPlane", DNS_RECORD, "Extension", "Infrastructure", "Network",
+    BACKUP_BUCKET, BASTION, "ContainerRuntime", "ControlPlane", DNS_RECORD, "Extension", "Infrastructure", "Network",
     "OperatingSystemConfig", "Worker",
 })  # fmt: skip
 """Kinds of extension objects that a gardenlet writes."""

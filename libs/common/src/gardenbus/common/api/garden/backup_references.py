@@ -7,7 +7,25 @@ from collections.abc import Iterator
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.credentials_bindings import CREDENTIALS_KINDS, name_of, referred
-from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+
+GENERATED_PREFIX = "generated-bucket-"
+"""Name of the Secret in the garden with credentials that an extension has made for a bucket, up to the bucket's."""
+
+
+def generated_secret_key(bucket: Document) -> ObjectKey:
+    """The Secret in the garden with credentials that an extension has made for a BackupBucket."""
+    return ObjectKey("secret", GARDEN_NAMESPACE, f"{GENERATED_PREFIX}{section(bucket, 'metadata').get('name')}")
+
+
+def is_generated(key: ObjectKey) -> bool:
+    """True for a Secret with credentials that an extension has made for a BackupBucket."""
+    return key.kind == "secret" and key.namespace == GARDEN_NAMESPACE and key.name.startswith(GENERATED_PREFIX)
+
+
+def credentials_of_bucket(bucket: Document) -> ObjectKey | None:
+    """The credentials that a BackupBucket names; None where nothing can be read."""
+    return next((key for path, key in backup_references(bucket) if path == "spec.credentialsRef"), None)
 
 
 def bucket_of(entry: Document) -> ObjectKey | None:

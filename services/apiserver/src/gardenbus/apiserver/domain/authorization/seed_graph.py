@@ -6,6 +6,7 @@
       │        └──► NamespacedCloudProfile ──► CloudProfile
       │      Shoot ◄── ManagedSeed ──► the Seed that it makes, and what that one's configuration names
       ├──► Secrets and ConfigMaps that it names
+      ├◄── BackupBucket ──► the Secret with credentials that were generated for it
       └◄── ControllerInstallation ──► ControllerDeployment, and the Lease of its heartbeat
 
 Source: Gardener's seed authorizer (pkg/admissioncontroller/webhook/auth/seed/graph).

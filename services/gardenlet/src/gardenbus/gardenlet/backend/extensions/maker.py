@@ -17,11 +17,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import cast
 
-from gardenbus.common.api.configuration.gardenlet import BASTION, DNS_RECORD, ExtensionSettings
+from gardenbus.common.api.configuration.gardenlet import BACKUP_BUCKET, BASTION, DNS_RECORD, ExtensionSettings
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings, name_of, only_text
 from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.gardenlet.backend.extensions.actor import ExtensionActor, names_of
+from gardenbus.gardenlet.backend.extensions.backups import SeedBackups
 from gardenbus.gardenlet.backend.extensions.bastions import SeedBastions
 from gardenbus.gardenlet.backend.extensions.deletion_policy import DeletionPolicy
 from gardenbus.gardenlet.backend.extensions.forced_deletion import ForcedDeletion
@@ -71,6 +72,7 @@ class ExtensionsMaker:
         self._namespaces = ShootNamespaces(context.seed_name, api, context.garden, context.clock)
         self._actor = ExtensionActor(api, context.clock, waits)
         self.bastions = SeedBastions(api, context.clock) if BASTION in settings.kinds else None
+        self.backups = SeedBackups(api, context.garden, context.clock) if BACKUP_BUCKET in settings.kinds else None
         self._forced = ForcedDeletion(api, context.clock)
         self._health = ExtensionHealth(context.seed_name, api, context.garden, context.clock, self._kinds)
         self._policy = DeletionPolicy(context.seed_name, api, context.clock)

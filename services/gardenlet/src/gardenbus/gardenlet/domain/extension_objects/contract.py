@@ -106,7 +106,7 @@ def has_state(live: Document) -> bool:
 def requested(live: Document | None, wanted: ExtensionObject, operation: str, at: str) -> Document:
     """An object with its spec, and a request at this time. Labels and annotations of others stay."""
     metadata = dict(section(live or {}, "metadata"))
-    metadata |= {"name": wanted.name, "namespace": wanted.namespace}
+    metadata |= {"name": wanted.name} | ({"namespace": wanted.namespace} if wanted.namespace else {})
     if wanted.labels:
         metadata["labels"] = {**section(metadata, "labels"), **wanted.labels}
     annotations = {**section(metadata, "annotations"), **wanted.annotations, OPERATION: operation, TIMESTAMP: at}

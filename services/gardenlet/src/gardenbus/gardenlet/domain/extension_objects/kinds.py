@@ -39,6 +39,7 @@ class ExtensionObject(NamedTuple):
 
 
 PLURALS: Mapping[str, str] = {
+    "BackupBucket": "backupbuckets",
     "Bastion": "bastions",
     "DNSRecord": "dnsrecords",
     "Infrastructure": "infrastructures",
@@ -49,7 +50,7 @@ PLURALS: Mapping[str, str] = {
     "ContainerRuntime": "containerruntimes",
     "Extension": "extensions",
 }
-"""Kinds that the gardenlet acts on, each in the namespace of its shoot; with the names of their collections."""
+"""Kinds that the gardenlet acts on, with the names of their collections; all but buckets in namespaces of shoots."""
 
 WORKERLESS = frozenset({"DNSRecord", "Extension"})
 """Kinds that a shoot without workers has, too."""
@@ -64,15 +65,15 @@ WAITS: Mapping[str, WaitLimits] = {
     "ContainerRuntime": WaitLimits(5, 30, 180),
     "Extension": WaitLimits(5, 30, 180),
 }
-"""Kinds that are parts of shoots, with the limits of their waits. A Bastion is none, and is not waited for."""
+"""Kinds that are parts of shoots, with the limits of their waits. Bastions and what backups are in are none."""
 
 FORCED_WAIT = WaitLimits(5, 300, 300)
 """Limits of a deletion that is forced: errors of what came before it are no matter."""
 
 
 def collection(kind: str, namespace: str) -> str:
-    """Path of all objects of a kind in a namespace."""
-    return f"/apis/{API_VERSION}/namespaces/{namespace}/{PLURALS[kind]}"
+    """Path of all objects of a kind in a namespace; "" for those of kinds without namespaces."""
+    return f"/apis/{API_VERSION}/{f'namespaces/{namespace}/' if namespace else ''}{PLURALS[kind]}"
 
 
 def path_of(kind: str, namespace: str, name: str) -> str:
