@@ -109,10 +109,11 @@ class Garden:
         scheduler_name: str = "default-scheduler",
         profiles: tuple[SchedulingProfile, ...] = (),
         installed: Mapping[str, SeedPlugin] = {},
+        batch_size: int = 500,
     ) -> AsyncGenerator[ServiceContext[SchedulerSettings]]:
         """One scheduler process, inside of this one, with connections of its own."""
         configuration = SchedulerConfiguration(strategy=strategy, scheduler_name=scheduler_name, profiles=profiles)
-        settings = SchedulerSettings(prefix=self.prefix, configuration=configuration)
+        settings = SchedulerSettings(prefix=self.prefix, configuration=configuration, batch_size=batch_size)
         context = ServiceContext("scheduler", settings, health=Health(CollectorRegistry()), clock=SystemClock())
         redis = RedisConnection(self.redis.url, self.prefix)
         async with jetstream.connect(self.nats.url, "scheduler", self.prefix) as bus:
