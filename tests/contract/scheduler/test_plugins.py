@@ -11,12 +11,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.adapters.nats import jetstream, work_queue
 from gardenbus.common.api.garden.scheduling_profiles import OnError, RemotePlugin, SchedulingProfile, WeightedScore
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import Bus, Request
 from gardenbus.diagnostics.admin import connect_admin
 from gardenbus.diagnostics.services import silent_plugins
+from gardenbus.scheduler.controllers import shoots
 from tests.contract.scheduler.test_scheduler import Garden
 from tests.support.builders import a_project, a_seed, a_shoot
 from tests.support.eventually import HANG_SECONDS, eventually
@@ -199,6 +200,25 @@ async def test_a_class_that_waits_for_its_plugin_holds_up_no_other(garden: Garde
         first = await garden.store.get(ObjectKey("shoot", "garden-dev", "first"))
         assert first is not None
         assert not first.parts.seed_name
+
+
+async def test_a_shoot_that_waits_for_a_plugin_longer_than_its_ack_deadline_is_delivered_once(
+    garden: Garden, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work_queue, "ACK_WAIT_SECONDS", 1.0)
+    monkeypatch.setattr(shoots, "EXTEND_SECONDS", 0.2)
+
+    async def reply(request: dict[str, Any]) -> object:
+        await asyncio.sleep(2.5)
+        return await prefers_b(request)
+
+    await serve(reply)
+    await garden.hold(a_seed("a"), a_seed("b"), a_shoot("first"))
+    async with garden.scheduler(profiles=(a_profile(deadline_seconds=HANG_SECONDS),)):
+        assert await placed(garden, "first") == "b"
+        info = f"$JS.API.CONSUMER.INFO.{garden.subjects.stream('QUEUES')}.scheduling-default-scheduler"
+        delivered = msgspec.json.decode(await garden.bus.request(info, b""))["delivered"]
+    assert delivered["consumer_seq"] == 1
 
 
 async def test_a_late_reply_counts_for_those_who_come_after_it(garden: Garden, serve: Serve) -> None:

@@ -22,7 +22,7 @@ from gardenbus.common.api.garden.scheduling_profiles import PLUGIN_FILTER
 from gardenbus.common.api.garden.shoot_groups import NO_GROUP_RULES
 from gardenbus.common.controller.cancellation import cancelled
 from gardenbus.common.controller.timers import Timer, Timers
-from gardenbus.common.errors import GardenbusError
+from gardenbus.common.errors import GardenbusError, Transient
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Headers, QueueMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
@@ -204,6 +204,7 @@ class ShootSchedulingReconciler:
             await self._rounds(waiting, self._clock.monotonic())
 
     async def _carried_out(self, work: Coroutine[Any, Any, None], waiting: Sequence[DecidableShoot]) -> None:
+        extending = asyncio.create_task(_extend_deadlines(waiting))
         try:
             with _spans_ended(waiting):
                 await work
@@ -213,6 +214,8 @@ class ShootSchedulingReconciler:
             )
         except Exception:  # noqa: BLE001  the messages come back by themselves
             _log.exception("batch.failed", consumer=self._scheduler_name, messages=len(waiting))
+        finally:
+            extending.cancel()
 
     async def bind_early(self, hinted: Sequence[QueueMessage]) -> None:
         """Bind shoots whose messages are not here yet, once.
@@ -676,6 +679,15 @@ def _without(
     before = pending.exclusions
     excluded = Exclusions({**before.left_out, **seeds}, bar, seen or before.seen)
     return msgspec.structs.replace(pending, exclusions=excluded)
+
+
+async def _extend_deadlines(waiting: Sequence[DecidableShoot]) -> None:
+    """Extend the ack deadlines of shoots for which no batch does so any more; those that have ended take no notice."""
+    while True:
+        await asyncio.sleep(EXTEND_SECONDS)
+        with contextlib.suppress(Transient):  # the server is away: it delivers them again
+            for pending in waiting:
+                await pending.queued.in_progress()
 
 
 @contextlib.contextmanager

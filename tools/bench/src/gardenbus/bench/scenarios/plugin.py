@@ -8,6 +8,7 @@ from gardenbus.bench.bare.services import SCHEDULING_CONSUMER
 from gardenbus.bench.comparison import Measurement, ScenarioTarget, ScenarioTask, alternated, compared, parameters
 from gardenbus.bench.harness.loading import BenchLandscape, announced, create, create_pending
 from gardenbus.bench.harness.measurement import pause_consumer, write_json
+from gardenbus.bench.harness.retries import BenchFailed
 from gardenbus.bench.harness.rig import Rig, a_rig
 from gardenbus.bench.manifests.shoots import names, shoot
 from gardenbus.bench.scenarios.scheduling import CONFIGURATION, bind_queued, prepare
@@ -49,8 +50,7 @@ async def measure(task: ScenarioTask) -> ScenarioStats:
         pending = await create_pending(rig, prefix, task.size.shoots, "uniform", task.progress)
         if profiles:
             await _hold(rig, f"{prefix}-held", count)
-            async with asyncio.timeout(REQUEST_SECONDS):
-                await is_requested.wait()  # else the others may be bound before it is requested at all
+            await _requested(is_requested)
         measurement = await bind_queued(rig, pending)
         await rig.stop("scheduler")
         return measurement
@@ -64,6 +64,15 @@ async def measure(task: ScenarioTask) -> ScenarioStats:
         task, pairs, target, latency_of="from the first fetch to the binding announced, all queued at once"
     )
     return msgspec.structs.replace(stats, parameters=parameters(task, {"held": count}))
+
+
+async def _requested(is_requested: asyncio.Event) -> None:
+    """Wait until the plug-in is requested: else the others may be bound before it is at all. Raises BenchFailed."""
+    try:
+        async with asyncio.timeout(REQUEST_SECONDS):
+            await is_requested.wait()
+    except TimeoutError as error:
+        raise BenchFailed(f"the plug-in has not been requested within {REQUEST_SECONDS:g} s") from error
 
 
 async def _hold(rig: Rig, prefix: str, count: int) -> None:
