@@ -62,7 +62,7 @@ from tests.support.valid_manifests import BASTION, CLOUD_PROFILE, EXPOSURE_CLASS
 LONGEST = 1024 * 1024
 LEAST_SECONDS = 0.02
 MOST = 2.5
-ROUNDS = 5
+ROUNDS = 3
 TRIES = 5
 """Comparisons of which one must be within the bound: another process may spoil the caches of one."""
 
@@ -450,7 +450,6 @@ def ratio_of(row: Row) -> float:
 @pytest.fixture(autouse=True)
 def without_collections() -> Iterator[None]:
     """Garbage of other tests is not collected on a row's account."""
-    gc.collect()
     gc.disable()
     yield
     gc.enable()

@@ -91,17 +91,24 @@ async def longest_turn(work: Awaitable[Document]) -> float:
             now = time.thread_time()
             longest, last = max(longest, now - last), now
 
-    gc.collect()
-    gc.freeze()  # a collection costs what the other tests of this process have left, too
-    try:
-        checking = asyncio.create_task(check())
-        await asyncio.sleep(0)
-        await work
-        stopped = True
-        await checking
-    finally:
-        gc.unfreeze()
+    leave_out_of_collections()
+    checking = asyncio.create_task(check())
+    await asyncio.sleep(0)
+    await work
+    stopped = True
+    await checking
     return longest
+
+
+def leave_out_of_collections() -> None:
+    """Have collections of garbage pass over all that is there, also what other tests of this process have left."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _as_in_a_new_process() -> None:
+    leave_out_of_collections()
 
 
 async def check_turns(name: str, turn: Callable[[], Awaitable[float]]) -> None:
@@ -125,7 +132,6 @@ async def test_a_turn_of_admission_is_bounded_whatever_the_manifest(row: tuple[s
 
         async def turn(body: bytes = body) -> float:
             landscape = await two_projects()
-            gc.collect()
             return await longest_turn(landscape.response("root", "apply", body))
 
         await check_turns(f"{number} {name}", turn)
@@ -186,7 +192,7 @@ def a_list(document: Document) -> bytes:
 
 
 def in_yaml(document: Document) -> bytes:
-    return yaml.safe_dump(json.loads(encode(document))).encode()
+    return yaml.dump(json.loads(encode(document)), Dumper=yaml.CSafeDumper).encode()
 
 
 PROFILE, LONG_MAP = encode(a_long_profile()), encode(a_config_map(32_000))
