@@ -175,12 +175,12 @@ async def run_apiserver(parts: Parts, gave_up: Callable[[int], None]) -> None:
         dead_letter=letter,
         concurrency=8,
     )
-    for refresh in (requests.refresh, reports.refresh):
+    for refresh in (requests.reader.refresh, reports.refresh):
         await persist(refresh, clock)
         bus.on_reconnect(refresh)
     common: dict[str, Any] = {"reject": letter.reject_poison, "clock": clock, "settings": BATCHES}
     consumers = (
-        BatchConsumer("requests", requests.queue, requests.handle, prepare=requests.prepare, **common),
+        BatchConsumer("requests", requests.queue, requests.handle, prepare=requests.reader.prepare, **common),
         BatchConsumer("reports", reports.queue, reports.handle, **common),
     )
     await _together(*(consumer.run() for consumer in consumers))

@@ -203,7 +203,9 @@ async def test_a_stop_does_not_wait_for_a_fetch_that_waits() -> None:
 class Preparing:
     """A consumer of a queue that holds some batches, and what was prepared of them while which one was in flight."""
 
-    def __init__(self, *batches: list[InFlight], failure: Exception | None = None) -> None:
+    def __init__(
+        self, *batches: list[InFlight], failure: Exception | None = None, settings: BatchSettings = SETTINGS
+    ) -> None:
         self.queued = list(batches)
         self.failure = failure
         self.handled: list[list[int]] = []
@@ -216,7 +218,7 @@ class Preparing:
             self.handle,
             reject=dead_letter.reject_poison,
             clock=FakeClock(),
-            settings=SETTINGS,
+            settings=settings,
             prepare=self.prepare,
         )
 
@@ -254,6 +256,15 @@ async def test_the_next_batch_is_prepared_while_one_is_in_hand() -> None:
 
     assert fixture.handled == [[1], [2, 3], [4]]
     assert fixture.prepared == [(1, [2, 3]), (2, [4])]
+
+
+async def test_nothing_is_prepared_where_nothing_is_fetched_ahead() -> None:
+    settings = BatchSettings(batch=10, wait_seconds=0.01, fetches_ahead=False)
+    fixture = Preparing([InFlight(1)], [InFlight(2)], settings=settings)
+    await fixture.run()
+
+    assert fixture.handled == [[1], [2]]
+    assert fixture.prepared == []
 
 
 async def test_what_comes_back_is_not_prepared() -> None:

@@ -15,7 +15,8 @@ from gardenbus.common.ports.bus import Message, StreamMessage
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Creation
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.relay.relay import FEW_ENTRIES, PLACING_SECONDS, READ_AGAIN_MAX, Relay, RelaySettings
+from gardenbus.relay.held_page import FEW_ENTRIES, PLACING_SECONDS, READ_AGAIN_MAX
+from gardenbus.relay.relay import Relay, RelaySettings
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.memory.bus import MemoryBus
@@ -74,14 +75,19 @@ class ChoosyBus(MemoryBus):
 
 @contextlib.asynccontextmanager
 async def running(
-    store: MemoryStore, bus: MemoryBus, name: str = "one", *, outbox: MemoryOutbox | None = None
+    store: MemoryStore,
+    bus: MemoryBus,
+    name: str = "one",
+    *,
+    outbox: MemoryOutbox | None = None,
+    holds_pages: bool = True,
 ) -> AsyncGenerator[Relay]:
     relay = Relay(
         outbox or MemoryOutbox(store, leader=name),
         bus,
         SUBJECTS,
         SystemClock(),
-        RelaySettings(idle_seconds=0.03, lead_ttl_seconds=0.5),
+        RelaySettings(idle_seconds=0.03, lead_ttl_seconds=0.5, holds_pages=holds_pages),
     )
     task = asyncio.create_task(relay.run())
     try:
@@ -465,6 +471,18 @@ async def test_where_no_shoot_gets_its_seed_the_next_ones_are_announced_at_once(
         await eventually_empty(store)
         assert outbox.times == times
     assert len(await bus.subjects("QUEUES", "garden.queue.scheduling.>")) == 2
+
+
+async def test_a_relay_that_holds_no_pages_announces_a_shoot_as_it_was_created() -> None:
+    store = await stocked(a_cloudprofile(), a_project(), a_seed())
+    bus, outbox = MemoryBus(SystemClock()), PutOff(store, SchedulerUnderTest(store))
+    async with running(store, bus, outbox=outbox, holds_pages=False):
+        await eventually_empty(store)
+        await store.create(a_shoot("a"))
+        assert (await last_change(bus, "a"))[1:] == ("added", False)
+        await eventually_empty(store)
+    assert outbox.times == 0
+    assert len(await bus.subjects("QUEUES", "garden.queue.scheduling.>")) == 1
 
 
 async def test_reads_that_other_writes_used_up_say_nothing_of_schedulers() -> None:

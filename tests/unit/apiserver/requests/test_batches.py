@@ -95,7 +95,7 @@ class Consuming:
         """The queue and its handler, which knows where the stream is."""
         queue = await self.bus.work_queue("REQUESTS", "apiserver", ">")
         handler = self.handler(queue, DeadLetter(Connections(self.store, self.bus, SUBJECTS), reporter="x"))
-        await handler.refresh()
+        await handler.reader.refresh()
         return queue, handler
 
     async def process(self, requests: list[Request], batch: int, wait_seconds: float = 0.01) -> None:
@@ -115,7 +115,7 @@ class Consuming:
             reject=dead_letter.reject_poison,
             clock=self.clock,
             settings=BatchSettings(batch=batch, wait_seconds=wait_seconds),
-            prepare=handler.prepare,
+            prepare=handler.reader.prepare,
         )
         running = asyncio.create_task(consumer.run())
         async with asyncio.timeout(HANG_SECONDS):
@@ -167,7 +167,7 @@ async def test_a_batch_that_is_prepared_while_nothing_is_in_flight_reads_nothing
     await consuming.publish([("a", {"x": "1"}), ("b", {"x": "2"})])
     queue, handler = await consuming.ready()
     messages = await queue.fetch(10, 0)
-    await handler.prepare(messages)
+    await handler.reader.prepare(messages)
     assert {"a", "b"} <= set(consuming.store.read)
     consuming.store.read.clear()
     await handler.handle(messages)
@@ -192,7 +192,7 @@ async def test_what_is_prepared_while_a_batch_is_tried_again_is_read_once_more()
     queue, handler = await consuming.ready()
     first, second = await queue.fetch(1, 0), await queue.fetch(1, 0)
     held = consuming.store.hold_next_read()
-    preparing = asyncio.create_task(handler.prepare(second))
+    preparing = asyncio.create_task(handler.reader.prepare(second))
     while consuming.store.is_read_to_be_held:
         await asyncio.sleep(0)
     await handler.handle(first)

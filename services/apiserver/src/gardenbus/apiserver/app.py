@@ -78,7 +78,8 @@ async def start_apiserver(
     register_groups(filter(None, context.settings.groups.split(",")))
     manifests = ManifestCache(store)
     writer = Writer(store, context.clock, Admission(enabled_plugins(context.settings.configuration)))
-    writer.on_created = HintSender(bus, connections.subjects).created
+    if context.settings.takes("hints"):
+        writer.on_created = HintSender(bus, connections.subjects).created
     audit = AuditLog(context.clock)
     context.stack.callback(audit.close)
     budgets = BudgetSettings()
@@ -88,7 +89,7 @@ async def start_apiserver(
     user_of = StaticUsers(Path(static)).user_of if static else as_stated
     parts = _Parts(connections, writer, manifests, authorizer, user_of, budgets)
     requests, reports = await _handlers(context, parts)
-    for refresh in (requests.refresh, reports.refresh):
+    for refresh in (requests.reader.refresh, reports.refresh):
         await context.wait_for("nats", refresh)
         bus.on_reconnect(refresh)
     if context.isolated is not None:
@@ -230,8 +231,11 @@ def _start_consumer(
             batch=batch,
             wait_seconds=settings.fetch_wait_seconds,
             max_deliveries=settings.deliveries_max,
+            fetches_ahead=settings.takes("fetching-ahead"),
         ),
-        prepare=handler.prepare if isinstance(handler, DurableRequestHandler) else None,
+        prepare=handler.reader.prepare
+        if isinstance(handler, DurableRequestHandler) and settings.takes("preparing")
+        else None,
         observer=ConsumerMetrics(name),
         isolation=Isolation(isolated.handle, handler.dead_letter.reject_deadly) if isolated is not None else None,
     )

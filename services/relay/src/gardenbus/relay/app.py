@@ -26,6 +26,15 @@ from gardenbus.relay.settings import RelayServiceSettings
 from gardenbus.relay.settled import SettledRequests
 
 
+def _limits(settings: RelayServiceSettings) -> RelaySettings:
+    return RelaySettings(
+        lead_ttl_seconds=settings.relay_lead_ttl_seconds,
+        lease_period=timedelta(seconds=settings.recovery_seconds),
+        holds_pages=settings.takes("held-pages"),
+        fetches_ahead=settings.takes("fetching-ahead"),
+    )
+
+
 async def build(context: ServiceContext[RelayServiceSettings]) -> None:
     """Connect and start announcing whenever nobody else does."""
     check_backup_settings(context.settings)
@@ -36,10 +45,7 @@ async def build(context: ServiceContext[RelayServiceSettings]) -> None:
         connections.bus,
         connections.subjects,
         context.clock,
-        RelaySettings(
-            lead_ttl_seconds=context.settings.relay_lead_ttl_seconds,
-            lease_period=timedelta(seconds=context.settings.recovery_seconds),
-        ),
+        _limits(context.settings),
     )
     relay.on_announced = lambda entries: record_announced(entries, context.clock.now().timestamp())
     metrics.LEADING.set_function(lambda: relay.leading)

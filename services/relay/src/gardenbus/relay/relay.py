@@ -38,7 +38,8 @@ from gardenbus.common.controller.cancellation import is_cancelled
 from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient, Unavailable
 from gardenbus.common.ports.bus import Bus, Message, ReplayDone, StreamMessage, StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
-from gardenbus.relay.domain.announcements import Announcements, announcements, shoots_bound_soon
+from gardenbus.relay.domain.announcements import Announcements, announcements
+from gardenbus.relay.held_page import HeldPage
 from gardenbus.relay.obsolete_messages import ObsoleteMessages
 from gardenbus.relay.ports.outbox import IndexedUpTo, Outbox, OutboxEntry, OutboxPage, RecoveryStart, Restored
 from gardenbus.relay.recovery import RecoveryWatch
@@ -61,20 +62,6 @@ CLOCKS_DIFFER = timedelta(seconds=10)
 COMPARE_AGAIN_SECONDS = 60.0
 """Pause after a comparison with the bus that failed; twice as long after each further one."""
 
-FEW_ENTRIES = 50
-"""Entries of a page that may be read again before it is announced."""
-
-PLACING_SECONDS = 0.02
-"""Longest time that an announcement is put off for schedulers to place what was just created."""
-
-READ_AGAIN_MAX = 5
-
-SHORTEST_WAIT_SECONDS = 0.001
-"""Redis takes less for a wait without end."""
-
-READ_ONCE_SECONDS = 1.0
-"""Time for which nothing is put off after no shoot was placed in time: there may be no scheduler, or no room."""
-
 RESTORED_TOGETHER = 200
 """Objects put back in one round trip: many, but done long before the lead could pass to another relay."""
 
@@ -92,6 +79,10 @@ class RelaySettings(msgspec.Struct, frozen=True):
     """Interval at which tombstones are collected."""
     lease_period: timedelta = timedelta(seconds=40)
     """Time that a recovery of the store lasts at least: a gardenlet that lives has posted within it."""
+    holds_pages: bool = True
+    """Have a page wait for its shoots to get seeds (`held_page`)."""
+    fetches_ahead: bool = True
+    """Read the next page while one is published."""
     requests_consumer: str = "apiserver"
     """Consumer whose acknowledgement floor on REQUESTS decides which tombstones may go."""
 
@@ -118,7 +109,7 @@ class Relay:
         self._indexed = IndexedUpTo(0, is_end=False)
         self._announced_unblock_index = 0
         self._prefetched: OutboxPage | None = None
-        self._read_once_until = 0.0
+        self._held = HeldPage(outbox, clock, self._settings.page, is_enabled=self._settings.holds_pages)
         self._renew_at = 0.0
         self._housekeeping_at = 0.0
         self.leading = False
@@ -217,7 +208,8 @@ class Relay:
     # ------------------------------------------------------------------------------------------ announcing
 
     async def _announce_page(self) -> None:
-        page = await self._next_page()
+        page, self._prefetched = self._prefetched or await self._outbox.head(self._settings.page), None
+        page = await self._held.read(page, announced_unblock_index=self._announced_unblock_index)
         if not page.entries:
             if not (self._is_comparing() or self._counts_older):
                 await self._outbox.wait(self._settings.idle_seconds)
@@ -257,30 +249,6 @@ class Relay:
         else:
             await self._outbox.trim(last, self._trimmed())
 
-    async def _next_page(self) -> OutboxPage:
-        """The oldest entries. If a shoot among a few has no seed yet, they are read again once it may have one.
-
-        A scheduler binds most shoots by the apiserver's hint, within milliseconds: one message then says that a shoot
-        was created and bound, and none queues it.
-        """
-        page, self._prefetched = self._prefetched or await self._outbox.head(self._settings.page), None
-        began = self._clock.monotonic()
-        if len(page.entries) > FEW_ENTRIES or began < self._read_once_until:
-            return page
-        awaited = at_first = shoots_bound_soon(page, announced_unblock_index=self._announced_unblock_index)
-        for _ in range(READ_AGAIN_MAX):
-            if not awaited:
-                break
-            left = began + PLACING_SECONDS - self._clock.monotonic()
-            if left < SHORTEST_WAIT_SECONDS:
-                if at_first <= awaited:
-                    self._read_once_until = began + READ_ONCE_SECONDS
-                break
-            await self._outbox.wait(left)
-            page = await self._outbox.head(self._settings.page)
-            awaited = shoots_bound_soon(page, announced_unblock_index=self._announced_unblock_index)
-        return page
-
     async def _publish_changes(self, messages: Announcements) -> None:
         """Publish what changed, then what seeds see of it: they act on what OBJECTS can bring back to the store."""
         await self._publish(OBJECTS, messages.changed)
@@ -300,7 +268,7 @@ class Relay:
 
     async def _prefetch(self, count: int, last: str) -> None:
         """Read the next page while one is published, if there is likely to be one."""
-        if count >= self._settings.page // 2:
+        if self._settings.fetches_ahead and count >= self._settings.page // 2:
             with suppress(Conflict):  # the lead has expired, which is found out when the page is trimmed
                 prefetched = await self._outbox.head(self._settings.page, last)
                 self._prefetched = prefetched if prefetched.entries else None

@@ -222,7 +222,8 @@ def _batch_consumers(
     )
 
     def consumer(name: str, queue: WorkQueue, handle: Handle, dead_letter: DeadLetter, batch: int) -> BatchConsumer:
-        limits = BatchSettings(batch=batch, isolate_from=ISOLATE_FROM)
+        ahead = settings.takes("fetching-ahead")
+        limits = BatchSettings(batch=batch, isolate_from=ISOLATE_FROM, fetches_ahead=ahead)
         reject, clock, stopping = dead_letter.reject_poison, context.clock, context.stopping
         return BatchConsumer(name, queue, handle, reject=reject, clock=clock, settings=limits, stopping=stopping)
 

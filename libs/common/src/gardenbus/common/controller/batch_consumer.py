@@ -62,6 +62,9 @@ class BatchSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_deliveries: int = 5
     """Deliveries after which a message is rejected."""
 
+    fetches_ahead: bool = True
+    """Fetch, and prepare, the next batch while one is handled where more waits."""
+
 
 class BatchObserver(Protocol):
     """Counts what a consumer does."""
@@ -154,7 +157,7 @@ class BatchConsumer:
 
     async def _process_and_fetch(self, messages: Sequence[QueueMessage]) -> Sequence[QueueMessage]:
         """Handle a batch and return the next one."""
-        if not (self._all_new(messages) and self._queue.depth):
+        if not (self._settings.fetches_ahead and self._all_new(messages) and self._queue.depth):
             await self.process(messages)
             return await self._fetch()
         fetching = asyncio.create_task(self._prefetch(), name=f"{self._name} fetch")

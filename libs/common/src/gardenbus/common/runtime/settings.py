@@ -26,6 +26,11 @@ RedisUrl = Annotated[
 ]
 Prefix = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
 
+Shortcut = Literal["hints", "held-pages", "fetching-ahead", "preparing"]
+Shortcuts = Annotated[
+    str, msgspec.Meta(pattern=rf"^(({'|'.join(get_args(Shortcut))})(,|$))*$", examples=["hints,preparing"])
+]
+
 
 def _instance() -> str:
     return f"{socket.gethostname()}-{os.getpid()}"
@@ -88,8 +93,16 @@ class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
     watchdog_seconds: Annotated[float, msgspec.Meta(ge=0, le=3600)] = 10.0
     """Processor time that the process may compute without returning to its event loop; then it is ended. 0: any."""
 
+    disabled_shortcuts: Shortcuts = ""
+    """Shortcuts that are not taken, with commas between: `hints`, `held-pages`, `fetching-ahead`, `preparing`. Only
+    time depends on them: this is for measuring what each buys."""
+
     drain_seconds: Annotated[float, msgspec.Meta(gt=0, le=60)] = 3.5
     """Longest wait of a stop for work in flight. With the rest of the stop a process is gone within 5 s."""
+
+    def takes(self, shortcut: Shortcut) -> bool:
+        """True unless a shortcut is disabled."""
+        return shortcut not in self.disabled_shortcuts.split(",")
 
 
 _CHECKS = {"nats_url": check_nats_url, "redis_url": check_redis_url}

@@ -1,43 +1,40 @@
-"""Durable requests: `garden.apply` and `garden.delete`, handled in the order of the bus.
+"""Durable requests: `garden.apply` and `garden.delete`, handled in the order of the bus. A batch takes five steps.
 
-Documents of one object are handled in order; different objects of one kind concurrently; a change of kind waits for all
-before it, so that a shoot finds the profile that was sent ahead of it. A rejection that depends on other objects is
-retried once all earlier requests are finished, by whichever replica. Rejected documents go to the dead letter one
-by one; the others of their message are applied, unless its sender may not write one of them: then nothing of it is.
+1. It is read: documents, and the objects that they need (`request_reader`).
+2. Messages are rejected whole in which their sender may not write something.
+3. The documents are carried out, kind by kind, so that a shoot finds the profile that was sent ahead of it: those of
+   one object in order, different objects concurrently; new objects together.
+4. Messages of which nothing was rejected are acknowledged.
+5. The others go to the dead letter, document by document, and are acknowledged. A rejection that depends on other
+   objects is retried first, once all earlier requests are finished, by whichever replica.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, groupby
-from typing import NamedTuple
 
 import msgspec
 import structlog
 
-from gardenbus.apiserver import spans
-from gardenbus.apiserver.access.authorizer import AccessGrant, Authorizer, MessagePermits
-from gardenbus.apiserver.domain.admission import Admission
-from gardenbus.apiserver.domain.authorization.actions import Action, Requester
-from gardenbus.apiserver.domain.field_validation import validation_of
-from gardenbus.apiserver.domain.related_objects import RelatedQuery
-from gardenbus.apiserver.domain.repeated_specs import RepeatedSpecs
-from gardenbus.apiserver.domain.request_subjects import parse_request_subject
-from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
-from gardenbus.apiserver.domain.validation.manifest import key_of_applied
+from gardenbus.apiserver.access.authorizer import AccessGrant, Authorizer
+from gardenbus.apiserver.domain.authorization.actions import Action
+from gardenbus.apiserver.domain.senders import UserOf, as_stated
 from gardenbus.apiserver.registry.batch_creator import BatchCreator, NewObject
-from gardenbus.apiserver.registry.dry_run import reject_durable_dry_run
-from gardenbus.apiserver.registry.loop_turn import LoopTurn
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion, UnmetDependency, WriteResult
-from gardenbus.apiserver.registry.stored_kinds import stored_reference
-from gardenbus.apiserver.registry.writer import PreparedShoot, Writer
-from gardenbus.common.api.document import Document
-from gardenbus.common.api.field_validation import FieldValidation
+from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.apiserver.request_reader import (
+    DocumentRequest,
+    RejectedDocument,
+    RequestBatch,
+    RequestReader,
+    as_sent,
+    queries_once,
+)
 from gardenbus.common.api.keys import ObjectKey, Subjects
-from gardenbus.common.api.restored_requests import is_restored, sent_as
+from gardenbus.common.api.restored_requests import is_restored
 from gardenbus.common.controller.dead_letter import EVENT_TEXT_LIMIT, DeadLetter
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
@@ -49,13 +46,11 @@ from gardenbus.common.errors import (
     Terminal,
     Transient,
     Unavailable,
-    without_frames,
 )
 from gardenbus.common.ports import tracing
-from gardenbus.common.ports.bus import Bus, QueueMessage, StreamMessage, WorkQueue
+from gardenbus.common.ports.bus import Bus, QueueMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.ports.store import RequestOrigin, Store
-from gardenbus.common.side_thread import LARGE_BYTES, beside_loop
+from gardenbus.common.ports.store import Store
 
 _log = structlog.stdlib.get_logger()
 
@@ -74,77 +69,6 @@ STARTED_TOGETHER = 50
 
 MANIFEST_WARNING = "ManifestWarning"
 """Reason of the Event about a manifest that was taken though something in it is unknown, or nothing acts on it."""
-
-READ_TOGETHER = 10
-"""Messages read before other tasks run: most of the next batch's while the store works on the present one."""
-
-
-class DocumentRequest(msgspec.Struct, frozen=True):
-    """One document of one message: what is to happen to which object."""
-
-    queued: QueueMessage
-    verb: str
-    requester: Requester
-    key: ObjectKey
-    document: Document
-    origin: RequestOrigin
-    validation: FieldValidation
-    queries: Sequence[RelatedQuery] | None = None
-    """Queries of admission; see `_admission_queries`."""
-    prepared: PreparedShoot | None = None
-    span: tracing.Span = tracing.NOT_TRACED
-    permits: MessagePermits | None = None
-
-    @property
-    def user(self) -> str:
-        """The user who sent it."""
-        return self.requester.user
-
-
-class RejectedDocument(msgspec.Struct, frozen=True):
-    """A document (or a whole message, without request) that is rejected, for good or for now."""
-
-    queued: QueueMessage
-    error: GardenbusError
-    request: DocumentRequest | None = None
-    has_unmet_dependency: bool = False
-    document: Document | None = None
-
-    def __post_init__(self) -> None:
-        """Hold no batch by its error."""
-        without_frames(self.error)
-
-
-class _ParsedDocument(NamedTuple):
-    """A document and its number in the message."""
-
-    number: int
-    key: ObjectKey
-    document: Document
-    queries: Sequence[RelatedQuery] | None
-    prepared: PreparedShoot | None
-
-
-class _ParsedMessage(NamedTuple):
-    """A message without the incarnation of its stream."""
-
-    queued: QueueMessage
-    message: StreamMessage
-    """As it was sent, if it was put back from a backup."""
-    sent_at: tuple[int, int] | None
-    verb: str
-    requester: Requester
-    validation: FieldValidation
-    documents: Sequence[_ParsedDocument]
-
-
-class _Batch(NamedTuple):
-    """A batch that was read."""
-
-    queued_messages: Sequence[QueueMessage]
-    requests: list[DocumentRequest]
-    rejected: list[RejectedDocument]
-    reads: ReadCache
 
 
 @dataclass(kw_only=True)
@@ -169,46 +93,37 @@ class DurableRequestHandler:
         self._creator = BatchCreator(self.store, self.writer)
         self._recorder = EventRecorder(self.store, self.reporter)
         self._slots = asyncio.Semaphore(self.concurrency)
-        self._incarnation = StreamIncarnation(self.bus, self.store, self.subjects.stream("REQUESTS"))
-        self._specs = RepeatedSpecs()
-        self._is_located = False
-        self._prepared: _Batch | None = None
-        self._in_flight: frozenset[ObjectKey] | None = None
-        self._handled = 0
+        self.reader = RequestReader(
+            store=self.store,
+            subjects=self.subjects,
+            writer=self.writer,
+            manifests=self.manifests,
+            authorizer=self.authorizer,
+            incarnation=StreamIncarnation(self.bus, self.store, self.subjects.stream("REQUESTS")),
+            user_of=self.user_of,
+        )
         self._waits: dict[int, tuple[int, float]] = {}
-
-    async def refresh(self) -> None:
-        """Read which incarnation of REQUESTS this is: at the start and after every reconnect."""
-        await self._incarnation.refresh()
-        self._is_located = True
-        self._prepared = None
 
     async def handle(self, queued_messages: Sequence[QueueMessage]) -> None:
         """Handle a batch and acknowledge it. Raises Unavailable; a second time has the same result."""
-        self._handled += 1
-        self._in_flight = frozenset()
-        try:
-            if not self._is_located:
-                await self.refresh()
-            await self._carry_out(await self._prepared_or_read(queued_messages))
-        finally:
-            self._in_flight = None
+        async with self.reader.reading(queued_messages) as batch:  # 1
+            await self._carry_out(batch)
 
-    async def _carry_out(self, batch: _Batch) -> None:
+    async def _carry_out(self, batch: RequestBatch) -> None:
         rejected = batch.rejected
-        self._in_flight = frozenset(request.key for request in batch.requests)
         try:
-            permitted = await self._permitted(batch)
+            permitted = await self._permitted(batch)  # 2
             for _, run in groupby(permitted, key=lambda request: request.key.kind):
-                rejected += await self._process_run(list(run), batch.reads)
+                rejected += await self._process_run(list(run), batch.reads)  # 3
             unfinished = {id(rejection.queued) for rejection in rejected}
-            await self.queue.ack_many([queued for queued in batch.queued_messages if id(queued) not in unfinished])
-            await self._finish_rejected(rejected, batch.reads)
+            done = [queued for queued in batch.queued_messages if id(queued) not in unfinished]
+            await self.queue.ack_many(done)  # 4
+            await self._finish_rejected(rejected, batch.reads)  # 5
         finally:  # a span that is not ended is not exported
             for request in batch.requests:
                 request.span.end(failed="interrupted")
 
-    async def _permitted(self, batch: _Batch) -> Sequence[DocumentRequest]:
+    async def _permitted(self, batch: RequestBatch) -> Sequence[DocumentRequest]:
         """The requests of a batch but for those of messages in which something may not be written: these are rejected.
 
         Nothing is written of such a message, and it is one dead letter.
@@ -229,110 +144,12 @@ class DurableRequestHandler:
                 permitted += [msgspec.structs.replace(request, permits=permits) for request in requests]
         return permitted
 
-    # ------------------------------------------------------------------------------------------ reading
-
-    async def prepare(self, queued_messages: Sequence[QueueMessage]) -> None:
-        """Read the messages of the next batch, and its objects but for those that the present batch may change.
-
-        Other objects, which admission needs, are read when it is handled, unless nothing is in flight by now.
-        """
-        if not self._is_located:
-            return
-        handled = self._handled
-        batch = await self._read(queued_messages, is_ahead=True)
-        if self._handled == handled:  # else what was in flight is tried again, and may change what was read
-            self._prepared = batch
-
-    async def _prepared_or_read(self, queued_messages: Sequence[QueueMessage]) -> _Batch:
-        """The prepared batch, or the same read now."""
-        prepared, self._prepared = self._prepared, None
-        if prepared is not None and list(prepared.queued_messages) == list(queued_messages):
-            return prepared
-        return await self._read(queued_messages, is_ahead=False)
-
-    async def _read(self, queued_messages: Sequence[QueueMessage], *, is_ahead: bool) -> _Batch:
-        """Read a batch in one round trip: where its messages belong, and what they are about."""
-        rejected: list[RejectedDocument] = []
-        parsed: list[_ParsedMessage | None] = []
-        turn = LoopTurn()
-        for number, queued in enumerate(queued_messages, 1):
-            if number % READ_TOGETHER == 0:
-                await asyncio.sleep(0)
-            await turn.let_others_in()
-            parsed.append(await self._parsed(queued, rejected))
-        reads = ReadCache(self.store, self.manifests)
-        messages = [message for message in parsed if message is not None]
-        related, keys = self._needs(messages, is_ahead=is_ahead)
-        incarnations, *_ = await asyncio.gather(
-            self._incarnation.of(queued_messages), reads.lists(related), reads.prefetch_objects(related, keys)
-        )
-        requests = [
-            request
-            for message, incarnation in zip(parsed, incarnations, strict=True)
-            if message is not None
-            for request in _requests_of(message, incarnation)
-        ]
-        return _Batch(queued_messages, requests, rejected, reads)
-
-    def _needs(self, parsed: Sequence[_ParsedMessage], *, is_ahead: bool) -> tuple[list[RelatedQuery], list[ObjectKey]]:
-        """The objects of a batch, but for those that the batch in flight, which it `is_ahead` of, may change.
-
-        What belongs to an object only if nothing is in flight and all are of one kind: another may change it.
-        """
-        documents = [(message, document) for message in parsed for document in message.documents]
-        keys = [document.key for _, document in documents]
-        related: list[RelatedQuery] = []
-        if is_ahead and self._in_flight is not None:
-            keys = [key for key in keys if key not in self._in_flight]
-        elif len({key.kind for key in keys}) == 1:
-            for message, document in documents:
-                related += self.authorizer.queries(message.requester, Action.on(message.verb, document.key))
-            related += _queries_once(document.queries for _, document in documents)
-        return related, keys
-
-    async def _parsed(self, queued: QueueMessage, rejected: list[RejectedDocument]) -> _ParsedMessage | None:
-        """A message and its documents, but for those that it adds to `rejected`."""
-        try:
-            message, sent_at = _as_sent(queued.message, self.subjects)
-            sender = parse_request_subject(message.subject, self.subjects)
-            verb = sender.tail
-            check_sender(message.headers, sender.user, self.user_of)
-            reject_durable_dry_run(message.headers)
-            validation = validation_of(message.headers, FieldValidation.WARN)
-            documents = await beside_loop(len(message.body), partial(self._specs.parse, message.body))
-            requester = self.authorizer.requester(sender, message.headers, f"requests/{message.sequence}")
-        except Terminal as error:
-            rejected.append(RejectedDocument(queued, error))
-            return None
-        parsed: list[_ParsedDocument] = []
-        turn = LoopTurn()
-        for number, document in enumerate(documents):
-            await turn.let_others_in()
-            try:
-                prepared = None
-                if verb == "apply" and len(message.body) < LARGE_BYTES:
-                    spec = self._specs.encoded(document)
-                    prepared = self.writer.prepared_shoot(
-                        document, user=requester.user, validation=validation, spec=spec
-                    )
-                key = prepared.checked_key if prepared is not None else None
-                if key is None:
-                    key = key_of_applied(document) if verb == "apply" else await stored_reference(self.store, document)
-            except Terminal as error:
-                rejected.append(RejectedDocument(queued, error, document=document))
-            else:
-                kept, queries = prepared.kept if prepared is not None else None, None
-                if verb == "apply":
-                    queries = kept.queries if kept else _admission_queries(self.writer.admission, document)
-                parsed.append(_ParsedDocument(number, key, document, queries, prepared))
-        return _ParsedMessage(queued, message, sent_at, verb, requester, validation, parsed)
-
     # ------------------------------------------------------------------------------------------ writing
 
     async def _process_run(self, requests: Sequence[DocumentRequest], reads: ReadCache) -> list[RejectedDocument]:
         """Handle requests for objects of one kind; returns those that are rejected."""
         of_access = (self.authorizer.queries(each.requester, Action.on(each.verb, each.key)) for each in requests)
-        of_admission = _queries_once(request.queries for request in requests)
+        of_admission = queries_once(request.queries for request in requests)
         related = chain(chain.from_iterable(of_access), of_admission)
         await reads.prefetch_related(related, [request.key for request in requests])
         by_key: dict[ObjectKey, list[DocumentRequest]] = {}
@@ -512,38 +329,10 @@ class DurableRequestHandler:
             _log.warning("request.empty", subject=message.subject, sequence=message.sequence)
             return
         with contextlib.suppress(BadRequest):
-            message, _ = _as_sent(message, self.subjects)
+            message, _ = as_sent(message, self.subjects)
         await self.dead_letter.reject(message, rejection.error, document=rejection.document, about=about, action=action)
         if rejection.request is not None:
             rejection.request.span.end(failed=rejection.error.message)
-
-
-def _requests_of(parsed: _ParsedMessage, incarnation: int) -> Iterable[DocumentRequest]:
-    """The requests of a message of this incarnation of its stream, unless it says where it was sent."""
-    place = parsed.sent_at or (incarnation, parsed.message.sequence)
-    parent = tracing.received(parsed.message.headers)
-    is_traced = bool(parent) or tracing.is_on()
-    for number, key, document, queries, prepared in parsed.documents:
-        yield DocumentRequest(
-            queued=parsed.queued,
-            verb=parsed.verb,
-            requester=parsed.requester,
-            key=key,
-            document=document,
-            origin=RequestOrigin(*place, number),
-            validation=parsed.validation,
-            queries=queries,
-            prepared=prepared,
-            span=spans.durable_request(parsed.message, parsed.verb, key, parent) if is_traced else tracing.NOT_TRACED,
-        )
-
-
-def _as_sent(message: StreamMessage, subjects: Subjects) -> tuple[StreamMessage, tuple[int, int] | None]:
-    """A message, and the place at which it was sent if it was put back from a backup. Raises BadRequest."""
-    sent = sent_as(message.subject, message.headers, subjects)
-    if sent.place is None:
-        return message, None
-    return msgspec.structs.replace(message, subject=sent.subject, headers=sent.headers), sent.place
 
 
 def _log_accepted(request: DocumentRequest, outcome: str) -> None:
@@ -572,19 +361,6 @@ def _new_object(request: DocumentRequest, granted: AccessGrant) -> NewObject:
         request.queries,
         request.prepared,
     )
-
-
-def _queries_once(queries: Iterable[Sequence[RelatedQuery] | None]) -> Iterable[RelatedQuery]:
-    """All queries, those that several objects share once."""
-    return chain.from_iterable({id(each): each for each in queries if each}.values())
-
-
-def _admission_queries(admission: Admission, document: Mapping[str, object]) -> Sequence[RelatedQuery] | None:
-    """Queries of admission for a new object, as it was sent; None where they cannot be said before it is merged."""
-    try:
-        return admission.related_queries(dict(document), None)
-    except (Terminal, AttributeError, TypeError, KeyError):
-        return None  # it is not valid; validation reports it later
 
 
 def _is_already_deleted(rejection: RejectedDocument) -> bool:
