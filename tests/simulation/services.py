@@ -180,7 +180,7 @@ async def run_apiserver(parts: Parts, gave_up: Callable[[int], None]) -> None:
         bus.on_reconnect(refresh)
     common: dict[str, Any] = {"reject": letter.reject_poison, "clock": clock, "settings": BATCHES}
     consumers = (
-        BatchConsumer("requests", requests.queue, requests.handle, prepare=requests.reader.prepare, **common),
+        BatchConsumer("requests", requests.queue, requests.handle, **common),
         BatchConsumer("reports", reports.queue, reports.handle, **common),
     )
     await _together(*(consumer.run() for consumer in consumers))

@@ -200,16 +200,14 @@ async def test_a_stop_does_not_wait_for_a_fetch_that_waits() -> None:
     assert fixture.batches == []
 
 
-class Preparing:
-    """A consumer of a queue that holds some batches, and what was prepared of them while which one was in flight."""
+class FetchingAhead:
+    """A consumer of a queue that holds some batches; of each fetch, whether a batch was being handled meanwhile."""
 
-    def __init__(
-        self, *batches: list[InFlight], failure: Exception | None = None, settings: BatchSettings = SETTINGS
-    ) -> None:
+    def __init__(self, *batches: list[InFlight], settings: BatchSettings = SETTINGS) -> None:
         self.queued = list(batches)
-        self.failure = failure
         self.handled: list[list[int]] = []
-        self.prepared: list[tuple[int, list[int]]] = []
+        self.fetched_ahead: list[bool] = []
+        self.is_handling = False
         self.is_empty = asyncio.Event()
         dead_letter = DeadLetter(Connections(MemoryStore(FakeClock()), Kept(), Subjects()), reporter="apiserver")  # pyright: ignore[reportArgumentType]
         self.consumer = BatchConsumer(
@@ -219,7 +217,6 @@ class Preparing:
             reject=dead_letter.reject_poison,
             clock=FakeClock(),
             settings=settings,
-            prepare=self.prepare,
         )
 
     @property
@@ -228,19 +225,17 @@ class Preparing:
 
     async def fetch(self, _limit: int, _wait_seconds: float) -> Sequence[InFlight]:
         if self.queued:
+            self.fetched_ahead.append(self.is_handling)
             return self.queued.pop(0)
         self.is_empty.set()
         await asyncio.sleep(0.01)
         return ()
 
     async def handle(self, queued_messages: Sequence[QueueMessage]) -> None:
+        self.is_handling = True
         self.handled.append([queued.message.sequence for queued in queued_messages])
         await asyncio.sleep(0.01)  # the store is at work
-
-    async def prepare(self, queued_messages: Sequence[QueueMessage]) -> None:
-        self.prepared.append((len(self.handled), [queued.message.sequence for queued in queued_messages]))
-        if self.failure is not None:
-            raise self.failure
+        self.is_handling = False
 
     async def run(self) -> None:
         running = asyncio.create_task(self.consumer.run())
@@ -250,37 +245,29 @@ class Preparing:
             await running
 
 
-async def test_the_next_batch_is_prepared_while_one_is_in_hand() -> None:
-    fixture = Preparing([InFlight(1)], [InFlight(2), InFlight(3)], [InFlight(4)])
+async def test_the_next_batch_is_fetched_while_one_is_handled() -> None:
+    fixture = FetchingAhead([InFlight(1)], [InFlight(2), InFlight(3)], [InFlight(4)])
     await fixture.run()
 
     assert fixture.handled == [[1], [2, 3], [4]]
-    assert fixture.prepared == [(1, [2, 3]), (2, [4])]
+    assert fixture.fetched_ahead == [False, True, True]
 
 
-async def test_nothing_is_prepared_where_nothing_is_fetched_ahead() -> None:
+async def test_nothing_is_fetched_ahead_where_that_is_disabled() -> None:
     settings = BatchSettings(batch=10, wait_seconds=0.01, fetches_ahead=False)
-    fixture = Preparing([InFlight(1)], [InFlight(2)], settings=settings)
+    fixture = FetchingAhead([InFlight(1)], [InFlight(2)], settings=settings)
     await fixture.run()
 
     assert fixture.handled == [[1], [2]]
-    assert fixture.prepared == []
+    assert fixture.fetched_ahead == [False, False]
 
 
-async def test_what_comes_back_is_not_prepared() -> None:
-    fixture = Preparing([InFlight(1)], [InFlight(2, 2), InFlight(3)])
+async def test_nothing_is_fetched_beside_what_comes_back() -> None:
+    fixture = FetchingAhead([InFlight(1)], [InFlight(2, 2), InFlight(3)], [InFlight(4)])
     await fixture.run()
 
-    assert fixture.handled == [[1], [3], [2]]
-    assert fixture.prepared == []
-
-
-@pytest.mark.parametrize("failure", [Unavailable("away"), KeyError("bug")])
-async def test_a_batch_that_could_not_be_prepared_is_taken_all_the_same(failure: Exception) -> None:
-    fixture = Preparing([InFlight(1)], [InFlight(2)], failure=failure)
-    await fixture.run()
-
-    assert fixture.handled == [[1], [2]]
+    assert fixture.handled == [[1], [3], [2], [4]]
+    assert fixture.fetched_ahead == [False, True, False]
 
 
 async def test_all_lines_of_one_batch_carry_one_id() -> None:

@@ -45,7 +45,7 @@ def test_an_address_that_is_none_is_rejected_with_an_example_and_not_shown(url: 
         ("STREAM_REPLICAS", "x", "'x' is none of 0, 1, 3, 5"),
         ("LOG_LEVEL", "loud", "'loud' is none of debug, info, warning, error"),
         ("NATS_SYNC_ALWAYS", "maybe", "'maybe' is none of true, false"),
-        ("DISABLED_SHORTCUTS", "hint", "it looks like hints,preparing"),
+        ("DISABLED_SHORTCUTS", "hint", "it looks like hints,held-pages"),
         ("REDIS_REPLICAS", "17", "'17': Expected `int` <= 16"),
         ("NATS_URL", "nats://me:secret@h1:99999", "'nats://h1:99999' is no NATS address: write nats://host:port"),
         ("NATS_URL", "nats://h1:4222,tls://", "'tls://' is no NATS address: write nats://host:port"),
@@ -93,5 +93,5 @@ def test_a_prefix_that_is_no_label_is_refused(prefix: str):
 
 
 def test_shortcuts_are_taken_unless_they_are_disabled():
-    settings = load(CommonSettings, {"GARDENBUS_DISABLED_SHORTCUTS": "hints,preparing"})
-    assert [settings.takes(each) for each in ("hints", "held-pages", "preparing")] == [False, True, False]
+    settings = load(CommonSettings, {"GARDENBUS_DISABLED_SHORTCUTS": "hints,fetching-ahead"})
+    assert [settings.takes(each) for each in ("hints", "held-pages", "fetching-ahead")] == [False, True, False]

@@ -38,26 +38,11 @@ class CountingStore(MemoryStore):
         super().__init__(clock, is_open=is_open)
         self.read: list[str] = []
         self.reads = 0
-        self._held: asyncio.Event | None = None
-
-    def hold_next_read(self) -> asyncio.Event:
-        """Set it to let that read return."""
-        self._held = asyncio.Event()
-        return self._held
-
-    @property
-    def is_read_to_be_held(self) -> bool:
-        """False once the read has begun."""
-        return self._held is not None
 
     async def get_many(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
         self.read += [key.name for key in keys]
         self.reads += 1
-        found = await super().get_many(keys)
-        held, self._held = self._held, None
-        if held is not None:
-            await held.wait()
-        return found
+        return await super().get_many(keys)
 
 
 class Consuming:
@@ -115,7 +100,6 @@ class Consuming:
             reject=dead_letter.reject_poison,
             clock=self.clock,
             settings=BatchSettings(batch=batch, wait_seconds=wait_seconds),
-            prepare=handler.reader.prepare,
         )
         running = asyncio.create_task(consumer.run())
         async with asyncio.timeout(HANG_SECONDS):
@@ -162,20 +146,7 @@ async def test_a_deletion_waits_for_the_creation_that_a_dead_replica_had_fetched
     assert await consuming.outcomes() == {}
 
 
-async def test_a_batch_that_is_prepared_while_nothing_is_in_flight_reads_nothing_more() -> None:
-    consuming = Consuming()
-    await consuming.publish([("a", {"x": "1"}), ("b", {"x": "2"})])
-    queue, handler = await consuming.ready()
-    messages = await queue.fetch(10, 0)
-    await handler.reader.prepare(messages)
-    assert {"a", "b"} <= set(consuming.store.read)
-    consuming.store.read.clear()
-    await handler.handle(messages)
-    assert consuming.store.read == []
-    assert await consuming.outcomes() == {"a": {"x": "1"}, "b": {"x": "2"}}
-
-
-async def test_a_batch_that_was_not_prepared_is_read_in_one_round_trip_with_what_belongs_to_it() -> None:
+async def test_a_batch_is_read_in_one_round_trip_with_what_belongs_to_it() -> None:
     consuming = Consuming()
     await consuming.publish([("a", {"x": "1"}), ("b", {"x": "2"})])
     queue, handler = await consuming.ready()
@@ -183,25 +154,6 @@ async def test_a_batch_that_was_not_prepared_is_read_in_one_round_trip_with_what
     await handler.handle(messages)
     assert (consuming.store.read, consuming.store.reads) == (["a", "b", "garden"], 1)
     assert await consuming.outcomes() == {"a": {"x": "1"}, "b": {"x": "2"}}
-
-
-async def test_what_is_prepared_while_a_batch_is_tried_again_is_read_once_more() -> None:
-    """The batch may change it: what is read in between is not relied on."""
-    consuming = Consuming()
-    await consuming.publish([("a", {"x": "1"}), ("a", {"x": "2"})])
-    queue, handler = await consuming.ready()
-    first, second = await queue.fetch(1, 0), await queue.fetch(1, 0)
-    held = consuming.store.hold_next_read()
-    preparing = asyncio.create_task(handler.reader.prepare(second))
-    while consuming.store.is_read_to_be_held:
-        await asyncio.sleep(0)
-    await handler.handle(first)
-    held.set()
-    await preparing
-    consuming.store.read.clear()
-    await handler.handle(second)
-    assert consuming.store.read == ["a", "garden"]
-    assert await consuming.outcomes() == {"a": {"x": "2"}}
 
 
 async def test_a_message_in_which_something_is_not_permitted_is_one_dead_letter_and_nothing_of_it_is_written() -> None:

@@ -233,9 +233,6 @@ def _start_consumer(
             max_deliveries=settings.deliveries_max,
             fetches_ahead=settings.takes("fetching-ahead"),
         ),
-        prepare=handler.reader.prepare
-        if isinstance(handler, DurableRequestHandler) and settings.takes("preparing")
-        else None,
         observer=ConsumerMetrics(name),
         isolation=Isolation(isolated.handle, handler.dead_letter.reject_deadly) if isolated is not None else None,
     )

@@ -1,12 +1,7 @@
-"""Reads batches of durable requests: their documents, and in one round trip the objects that all of these need.
-
-The next batch is read while the present one is handled, if it is there by then: its messages, and its objects but for
-those that the present one may change. What that buys is in `CommonSettings.disabled_shortcuts`.
-"""
+"""Reads batches of durable requests: their documents, and in one round trip the objects that all of these need."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -118,7 +113,7 @@ class RequestBatch(NamedTuple):
 
 @dataclass(kw_only=True, eq=False)
 class RequestReader:
-    """Reads batches; `prepare` does in advance what can be done of the next one."""
+    """Reads batches; `refresh` is due at the start and after every reconnect."""
 
     store: Store
     subjects: Subjects
@@ -130,47 +125,17 @@ class RequestReader:
 
     def __post_init__(self) -> None:
         self._specs = RepeatedSpecs()
-        self._prepared: RequestBatch | None = None
-        self._in_flight: frozenset[ObjectKey] | None = None
-        self._handled = 0
         self._is_located = False
 
     async def refresh(self) -> None:
-        """Read which incarnation of REQUESTS this is: at the start and after every reconnect."""
+        """Read which incarnation of REQUESTS this is. Raises Unavailable."""
         await self.incarnation.refresh()
         self._is_located = True
-        self._prepared = None
 
-    @contextlib.asynccontextmanager
-    async def reading(self, queued_messages: Sequence[QueueMessage]) -> AsyncGenerator[RequestBatch]:
-        """The batch, prepared or read now; its objects are in flight until the block ends. Raises Unavailable."""
-        self._handled += 1
-        self._in_flight = frozenset()
-        try:
-            if not self._is_located:
-                await self.refresh()
-            batch, self._prepared = self._prepared, None
-            if batch is None or list(batch.queued_messages) != list(queued_messages):
-                batch = await self._read(queued_messages, is_ahead=False)
-            self._in_flight = frozenset(request.key for request in batch.requests)
-            yield batch
-        finally:
-            self._in_flight = None
-
-    async def prepare(self, queued_messages: Sequence[QueueMessage]) -> None:
-        """Read the messages of the next batch, and its objects but for those that the present batch may change.
-
-        Other objects, which admission needs, are read when it is handled, unless nothing is in flight by now.
-        """
+    async def read(self, queued_messages: Sequence[QueueMessage]) -> RequestBatch:
+        """Read a batch in one round trip: where its messages belong, and what they are about. Raises Unavailable."""
         if not self._is_located:
-            return
-        handled = self._handled
-        batch = await self._read(queued_messages, is_ahead=True)
-        if self._handled == handled:  # else what was in flight is tried again, and may change what was read
-            self._prepared = batch
-
-    async def _read(self, queued_messages: Sequence[QueueMessage], *, is_ahead: bool) -> RequestBatch:
-        """Read a batch in one round trip: where its messages belong, and what they are about."""
+            await self.refresh()
         rejected: list[RejectedDocument] = []
         parsed: list[_ParsedMessage | None] = []
         turn = LoopTurn()
@@ -181,7 +146,7 @@ class RequestReader:
             parsed.append(await self._parsed(queued, rejected))
         reads = ReadCache(self.store, self.manifests)
         messages = [message for message in parsed if message is not None]
-        related, keys = self._needs(messages, is_ahead=is_ahead)
+        related, keys = self._needs(messages)
         incarnations, *_ = await asyncio.gather(
             self.incarnation.of(queued_messages), reads.lists(related), reads.prefetch_objects(related, keys)
         )
@@ -193,17 +158,12 @@ class RequestReader:
         ]
         return RequestBatch(queued_messages, requests, rejected, reads)
 
-    def _needs(self, parsed: Sequence[_ParsedMessage], *, is_ahead: bool) -> tuple[list[RelatedQuery], list[ObjectKey]]:
-        """The objects of a batch, but for those that the batch in flight, which it `is_ahead` of, may change.
-
-        What belongs to an object only if nothing is in flight and all are of one kind: another may change it.
-        """
+    def _needs(self, parsed: Sequence[_ParsedMessage]) -> tuple[list[RelatedQuery], list[ObjectKey]]:
+        """The objects of a batch, and if all are of one kind what belongs to them: another kind's may change it."""
         documents = [(message, document) for message in parsed for document in message.documents]
         keys = [document.key for _, document in documents]
         related: list[RelatedQuery] = []
-        if is_ahead and self._in_flight is not None:
-            keys = [key for key in keys if key not in self._in_flight]
-        elif len({key.kind for key in keys}) == 1:
+        if len({key.kind for key in keys}) == 1:
             for message, document in documents:
                 related += self.authorizer.queries(message.requester, Action.on(message.verb, document.key))
             related += queries_once(document.queries for _, document in documents)

@@ -13,13 +13,13 @@
 | the consumer is stopped             | what is not finished is released, for another replica                          |
 
 Nothing is released while a server is away, as each delivery counts against a message. While a batch of new messages is
-handled, the next one is fetched and prepared if more waited than one fetch takes. Else what comes meanwhile makes one
+handled, the next one is fetched if more waited than one fetch takes. Else what comes meanwhile makes one
 batch afterwards, or is another replica's that is idle. Beside messages that came back nothing is fetched: where one of
 them kills the process, a delivery would count against messages that no handler has seen.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -41,9 +41,6 @@ EXTEND_SECONDS = 3.0
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 5.0
 
-Prepare = Callable[[Sequence[QueueMessage]], Awaitable[None]]
-"""Does in advance what can be done of a batch while another one is handled. Where it fails, the handler does it all."""
-
 _log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
@@ -63,7 +60,7 @@ class BatchSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Deliveries after which a message is rejected."""
 
     fetches_ahead: bool = True
-    """Fetch, and prepare, the next batch while one is handled where more waits."""
+    """Fetch the next batch while one is handled where more waits."""
 
 
 class BatchObserver(Protocol):
@@ -100,7 +97,6 @@ class BatchConsumer:
         reject: Reject,
         clock: Clock,
         settings: BatchSettings = BatchSettings(),  # noqa: B008  (frozen)
-        prepare: Prepare | None = None,
         observer: BatchObserver = _NoObserver(),  # noqa: B008  (stateless)
         stopping: asyncio.Event | None = None,
         isolation: Isolation | None = None,
@@ -111,7 +107,6 @@ class BatchConsumer:
         self._reject = reject
         self._clock = clock
         self._settings = settings
-        self._prepare = prepare
         self._observer = observer
         self._isolation = isolation
         self._survived = Survived()
@@ -184,13 +179,8 @@ class BatchConsumer:
         return ()
 
     async def _prefetch(self) -> Sequence[QueueMessage]:
-        self._prefetched = messages = await self._fetch()
-        if self._prepare is not None and self._all_new(messages):
-            try:
-                await self._prepare(messages)
-            except Exception as error:  # noqa: BLE001 - the handler meets it again, where one batch is all that fails
-                _log.info("batch.unprepared", consumer=self._name, reason=str(error), messages=len(messages))
-        return messages
+        self._prefetched = await self._fetch()
+        return self._prefetched
 
     async def _retry_while_unavailable(
         self, messages: Sequence[QueueMessage], handle: Handle, *, waiting: Sequence[QueueMessage]

@@ -3,6 +3,9 @@
 create ──► store ──┬─► outbox ──► relay ──► QUEUES ──► scheduler       what must happen
                    └─► hint ─────────────────────────► scheduler       the same earlier, if it arrives
 
+With the page that the relay holds, an order that comes alone takes 14 % less processor time (decision 31); the switch
+is `hints` in GARDENBUS_DISABLED_SHORTCUTS.
+
 Nothing depends on a hint. While many wait, further ones are dropped, but for those of a project with fewer of them,
 which take the place of the last one of the project that has most: it does not wait behind another's thousands in the
 queue. One that cannot be used now is not kept.

@@ -26,9 +26,9 @@ RedisUrl = Annotated[
 ]
 Prefix = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
 
-Shortcut = Literal["hints", "held-pages", "fetching-ahead", "preparing"]
+Shortcut = Literal["hints", "held-pages", "fetching-ahead"]
 Shortcuts = Annotated[
-    str, msgspec.Meta(pattern=rf"^(({'|'.join(get_args(Shortcut))})(,|$))*$", examples=["hints,preparing"])
+    str, msgspec.Meta(pattern=rf"^(({'|'.join(get_args(Shortcut))})(,|$))*$", examples=["hints,held-pages"])
 ]
 
 
@@ -94,8 +94,8 @@ class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Processor time that the process may compute without returning to its event loop; then it is ended. 0: any."""
 
     disabled_shortcuts: Shortcuts = ""
-    """Shortcuts that are not taken, with commas between: `hints`, `held-pages`, `fetching-ahead`, `preparing`. Only
-    time depends on them: this is for measuring what each buys."""
+    """Shortcuts that are not taken, with commas between: `hints`, `held-pages`, `fetching-ahead`. Only time depends on
+    them: this is for measuring what each buys."""
 
     drain_seconds: Annotated[float, msgspec.Meta(gt=0, le=60)] = 3.5
     """Longest wait of a stop for work in flight. With the rest of the stop a process is gone within 5 s."""

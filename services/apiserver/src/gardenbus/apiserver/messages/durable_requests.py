@@ -106,10 +106,7 @@ class DurableRequestHandler:
 
     async def handle(self, queued_messages: Sequence[QueueMessage]) -> None:
         """Handle a batch and acknowledge it. Raises Unavailable; a second time has the same result."""
-        async with self.reader.reading(queued_messages) as batch:  # 1
-            await self._carry_out(batch)
-
-    async def _carry_out(self, batch: RequestBatch) -> None:
+        batch = await self.reader.read(queued_messages)  # 1
         rejected = batch.rejected
         try:
             permitted = await self._permitted(batch)  # 2
