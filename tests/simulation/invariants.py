@@ -78,7 +78,7 @@ def _has_waited_enough(landscape: Landscape, name: str) -> bool:
 
 
 def _assignments(landscape: Landscape) -> Iterator[str]:
-    """Every shoot runs where it is assigned to and nowhere else, or waits because no seed has room."""
+    """Every shoot runs where it is assigned to and nowhere else, or waits: no seed has room, or one runs it unknown."""
     state = landscape.store.state
     full = all(state.usage(seed) >= room for seed, room in landscape.capacities.items())
     unknown = state.unknown_uids()
@@ -86,7 +86,7 @@ def _assignments(landscape: Landscape) -> Iterator[str]:
     for name, row in _shoots(landscape).items():
         if seed := row.stored.parts.seed_name:
             wanted[row.stored.uid] = seed
-        elif not full:
+        elif not full and row.stored.uid not in unknown:  # what a seed runs waits for somebody to adopt it there
             yield f"{name} waits, and there is room"
         elif not row.equivalence_class:
             yield f"{name} is neither assigned nor marked unschedulable"
