@@ -32,6 +32,7 @@ from gardenbus.kubeapi.requests.writes import Writes
 from gardenbus.kubeapi.watch.barrier import Barrier
 from gardenbus.kubeapi.watch.cacher import Cacher
 from gardenbus.kubeapi.watch.caches import Caches
+from gardenbus.kubeapi.watch.seed_leases import SeedLeaseCaches
 from gardenbus.kubeapi.watch.updater import EventsUpdater, ObjectsUpdater
 from gardenbus.kubeapi.web.application import Handlers, KubeApplication
 from gardenbus.relay.relay import Relay, RelaySettings
@@ -116,7 +117,8 @@ async def a_kube_api(
     objects = ObjectsUpdater(bus, SUBJECTS, caches.objects, fetched, caches.note_moved)
     logins = Logins(check, Revocations, clock, named_by)
     authorizer = DelegatingAuthorizer(api, clock)
-    watches = WatchServer(authorizer, logins, caches, clock.now, most=most_watches)
+    seed_leases = SeedLeaseCaches(bus, SUBJECTS, caches, clock.now)
+    watches = WatchServer(authorizer, logins, caches, seed_leases, clock.now, most=most_watches)
     reads = Reads(api, authorizer, caches, clock.now, Barrier(bus, SUBJECTS, caches, objects))
     handlers = Handlers(
         reads,

@@ -1,5 +1,6 @@
 """Leases of seeds over HTTP: a gardenlet's heartbeats, on the bus, and nobody else's."""
 
+import json
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -106,3 +107,36 @@ async def test_what_is_no_heartbeat_is_invalid_and_names_the_field(
 async def test_other_leases_are_objects_of_whoever_may_write_them(kube: KubeApi) -> None:
     path = "/apis/coordination.k8s.io/v1/namespaces/garden/leases"
     assert (await response_to(kube, "POST", path, user="operator", json=a_lease("leader")))[0] == 201
+
+
+async def test_a_lease_is_watched_by_its_name_from_its_first_state_to_each_renewal(kube: KubeApi) -> None:
+    await response_to(kube, "POST", LEASES, json=a_lease())
+    query = {"watch": "1", "fieldSelector": "metadata.name=a", "timeoutSeconds": "5"}
+    initial = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
+    watch = await kube.request("GET", LEASES, params={**query, **initial}, user=GARDENLET)
+    assert watch.status == 200, await watch.text()
+    events = [json.loads(await watch.content.readline()) for _ in range(2)]
+    assert [each["type"] for each in events] == ["ADDED", "BOOKMARK"]
+    assert events[1]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+    patch = {"spec": {"renewTime": "2026-01-02T03:04:07.000000Z"}}
+    _, renewed = await response_to(kube, "PATCH", f"{LEASES}/a", json=patch, headers=MERGE)
+
+    event = json.loads(await watch.content.readline())
+    assert (event["type"], event["object"]) == ("MODIFIED", renewed)
+    watch.close()
+
+
+async def test_a_gardenlet_lists_and_watches_no_lease_but_its_own(kube: KubeApi) -> None:
+    await response_to(kube, "POST", LEASES, json=a_lease())
+    for query, user, expected in (
+        ({"fieldSelector": "metadata.name=a"}, GARDENLET, 200),
+        ({"fieldSelector": "metadata.name=a"}, "seed:b", 403),
+        ({}, GARDENLET, 403),
+    ):
+        code, listed = await response_to(kube, "GET", LEASES, params=query, user=user)
+        assert code == expected
+        assert code == 403 or [each["metadata"]["name"] for each in listed["items"]] == ["a"]
+        watch = await kube.request("GET", LEASES, params={**query, "watch": "1", "timeoutSeconds": "1"}, user=user)
+        assert watch.status == expected
+        watch.close()

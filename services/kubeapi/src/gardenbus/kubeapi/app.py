@@ -33,6 +33,7 @@ from gardenbus.kubeapi.settings import KubeApiSettings
 from gardenbus.kubeapi.watch.barrier import Barrier
 from gardenbus.kubeapi.watch.cacher import Cacher
 from gardenbus.kubeapi.watch.caches import Caches
+from gardenbus.kubeapi.watch.seed_leases import SeedLeaseCaches
 from gardenbus.kubeapi.watch.updater import EventsUpdater, ObjectsUpdater
 from gardenbus.kubeapi.web.application import Handlers, KubeApplication
 from gardenbus.kubeapi.web.server import HttpsServer, listen_on
@@ -75,7 +76,8 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
     check = nats_check(settings.nats_url, name, settings.nats_ca or None)
     logins = Logins(check, _Revoked(caches.objects).now, clock, await _id_tokens(context))
     authorizer = DelegatingAuthorizer(api, clock)
-    watches = WatchServer(authorizer, logins, caches, clock.now, most=settings.kubeapi_watches)
+    seed_leases = SeedLeaseCaches(bus, subjects, caches, clock.now)
+    watches = WatchServer(authorizer, logins, caches, seed_leases, clock.now, most=settings.kubeapi_watches)
     context.spawn("reviews", _after(visited, watches.run()))
     reads = Reads(api, authorizer, caches, clock.now, barrier)
     application = KubeApplication(

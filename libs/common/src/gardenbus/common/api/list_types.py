@@ -12,6 +12,9 @@ from gardenbus.common.api.members import hashable
 LIST_KEYS: Mapping[str, str] = {
     "ownerReferences": "uid",
     "conditions": "type",
+    "constraints": "type",
+    "advertisedAddresses": "name",
+    "gardener": "name",
     "secrets": "name",
     "imagePullSecrets": "name",
     "containers": "name",

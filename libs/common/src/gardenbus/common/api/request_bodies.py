@@ -14,11 +14,9 @@ class RequestBody(msgspec.Struct, frozen=True, rename="camel"):
     """Base of bodies; other fields pass unread."""
 
 
-class ListRequest(RequestBody, frozen=True):
-    """Options of a list; an empty body lists the first 500 objects. `continue` is that of the response before."""
+class Selectors(RequestBody, frozen=True):
+    """Selectors of a list."""
 
-    limit: int = 500
-    continue_token: str | None = msgspec.field(default=None, name="continue")
     label_selector: str = ""
     field_selector: str = ""
 
@@ -34,9 +32,16 @@ class ListRequest(RequestBody, frozen=True):
         return required_labels(self.label_selector)
 
     @property
-    def name(self) -> str:
+    def selected_name(self) -> str:
         """The name that alone can match; "" when it may be any."""
         return required_field(self.field_selector, "metadata", "name")
+
+
+class ListRequest(Selectors, frozen=True):
+    """Options of a list; an empty body lists the first 500 objects. `continue` is that of the response before."""
+
+    limit: int = 500
+    continue_token: str | None = msgspec.field(default=None, name="continue")
 
     @property
     def matches(self) -> ObjectPredicate | None:
@@ -150,8 +155,11 @@ class EventRequest(RequestBody, frozen=True):
     uid: str = ""
 
 
-class AccessReview(RequestBody, frozen=True):
-    """An action that may be allowed; without verb all that are. `user`: another user, whom operators may name."""
+class AccessReview(Selectors, frozen=True):
+    """An action that may be allowed; without verb all that are. `user`: another user, whom operators may name.
+
+    The selectors are those of a list or watch: rights may depend on them.
+    """
 
     verb: str = ""
     kind: str = ""

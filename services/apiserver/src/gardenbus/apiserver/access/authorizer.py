@@ -21,6 +21,7 @@ from gardenbus.apiserver.domain.authorization.auditing import is_privileged
 from gardenbus.apiserver.domain.authorization.custom_verbs import check_change, check_verbs
 from gardenbus.apiserver.domain.authorization.decision import SERVICES, AuthorizationFacts, authorize
 from gardenbus.apiserver.domain.authorization.seed_graph import references_of
+from gardenbus.apiserver.domain.authorization.seed_writes import change_problem
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedQuery
 from gardenbus.apiserver.domain.request_subjects import RequestSubject
 from gardenbus.apiserver.domain.senders import stated_groups
@@ -31,7 +32,7 @@ from gardenbus.common.api.budgets import LIMITS, STORED_LIMITS
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import OPERATOR, principal_of
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES
-from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.keys import DEFAULT_NAMESPACE, ObjectKey
 from gardenbus.common.api.restored_requests import REQUEST_INFO
 from gardenbus.common.controller.budget_settings import BudgetWithin, default_budget_within
 from gardenbus.common.errors import Forbidden
@@ -74,8 +75,16 @@ class AccessGrant:
         return ChangeChecks(self.check_change, self.check_verbs, self.preconditions)
 
     def check_change(self, old: Document | None, new: Document) -> None:
-        """Raise MissingVerb for a bind or a reference that the requester may not make."""
-        self._reject(check_change(old, new, self.requester, self.permit))
+        """Raise MissingVerb for a bind, a reference or a change of a gardenlet's that the requester may not make."""
+        self._reject(check_change(old, new, self.requester, self.permit) or self._gardenlets_rejection(old, new))
+
+    def _gardenlets_rejection(self, old: Document | None, new: Document) -> Rejection | None:
+        principal = principal_of(self.requester.user)
+        if self.is_operators or principal.role != "gardenlet":
+            return None
+        problem = change_problem(old, new, principal.name)
+        detail = f'user "{self.requester.user}" cannot {self.action}: {problem}'
+        return Rejection("seed-restriction", detail) if problem else None
 
     def check_verbs(self, old: Document | None, new: Document) -> None:
         """Raise MissingVerb for a change within the object that takes a verb which the requester does not have."""
@@ -149,6 +158,12 @@ class Authorizer:
         if self._audit is not None and not is_tentative:
             self._audit.forbidden(requester, action, decided)
         raise NotPermitted(decided.detail)
+
+    async def permit_event(self, requester: Requester, about: ObjectKey, reads: ReadCache) -> None:
+        """Raise Forbidden unless an Event may be recorded about an object; a gardenlet's is about what it reads."""
+        await self.permit(requester, Action("create", "event", about.namespace or DEFAULT_NAMESPACE), reads)
+        if principal_of(requester.user).role == "gardenlet":
+            await self.permit(requester, Action.on("get", about), reads)
 
     async def grant(
         self, requester: Requester, action: Action, reads: ReadCache, *, is_tentative: bool = False

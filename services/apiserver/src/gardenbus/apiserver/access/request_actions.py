@@ -41,4 +41,5 @@ async def _list_action(verb: Verb, tail: str, body: bytes, names: StoredNames) -
         return action
     query = read_body(body, ListRequest, "the body of a list")
     labels = query.labels if action.kind == "configmap" else action.labels  # of others nothing depends on them
-    return action._replace(seed=query.seed, labels=labels)
+    name = query.selected_name if action.kind == "lease" else ""  # a gardenlet lists its own
+    return action._replace(name=name, seed=query.seed, labels=labels)

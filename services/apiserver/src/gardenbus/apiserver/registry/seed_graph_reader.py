@@ -10,6 +10,7 @@ from gardenbus.apiserver.domain.authorization.seed_graph import (
     is_of_seed,
     own_keys,
     references_of,
+    shoot_called_after,
 )
 from gardenbus.apiserver.registry.indexed_lists import INSTALLATION
 from gardenbus.apiserver.registry.read_cache import project_namespace
@@ -28,10 +29,10 @@ async def is_reachable(store: Store, seed: str, key: ObjectKey) -> bool:
     if key in own_keys(seed) or is_in_own_namespace(key, seed):
         return True
     shoots = await store.shoots_on(seed)
+    if shoot_called_after(key) in shoots:
+        return True
     match key.kind:
-        case "shoot":
-            return key in shoots
-        case "shootstate":
+        case "shoot" | "shootstate":
             return ObjectKey("shoot", key.namespace, key.name) in shoots
         case "namespace":
             return any(shoot.namespace == key.name for shoot in shoots)

@@ -140,6 +140,8 @@ def _action_of(review: AccessReview) -> Action:
     if verb not in _OBJECT_VERBS:
         raise BadRequest(f"verb: {verb[:40]!r} is none: there are {', '.join(sorted(_OBJECT_VERBS | _LANDSCAPE))}")
     spec = by_word(kind)
-    if spec.namespaced is False:
-        return Action(verb, spec.singular, "", review.name)
-    return Action(verb, spec.singular, review.namespace, review.name)
+    namespace = "" if spec.namespaced is False else review.namespace
+    action = Action(verb, spec.singular, namespace, review.name)
+    if verb not in ("list", "watch"):
+        return action
+    return action._replace(name=review.name or review.selected_name, seed=review.seed, labels=review.labels)

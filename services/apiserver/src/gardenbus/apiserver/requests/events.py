@@ -2,11 +2,9 @@
 
 from gardenbus.apiserver.access.authorizer import Authorizer
 from gardenbus.apiserver.call import Call
-from gardenbus.apiserver.domain.authorization.actions import Action
 from gardenbus.apiserver.domain.report_admission import reported_event
 from gardenbus.apiserver.domain.responses import RequestResponse, success_response
 from gardenbus.apiserver.registry.stored_names import StoredNames
-from gardenbus.common.api.keys import DEFAULT_NAMESPACE
 from gardenbus.common.api.request_bodies import EventRequest
 from gardenbus.common.errors import Conflict, NotFound
 from gardenbus.common.ports.store import EventRecord, Store
@@ -27,8 +25,7 @@ class EventRequests:
         kind, reason, message, action = reported_event(
             {"type": wanted.type, "reason": wanted.reason, "message": wanted.message, "action": wanted.action}
         )
-        place = Action("create", "event", key.namespace or DEFAULT_NAMESPACE)
-        await self._authorizer.permit(requester, place, call.reads)
+        await self._authorizer.permit_event(requester, key, call.reads)
         stored = await call.reads.get(key)
         if stored is None:
             await self._store.confirm_reads()

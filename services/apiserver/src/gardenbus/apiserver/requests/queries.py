@@ -239,8 +239,8 @@ class ObjectReader:
 
     def _indexed(self, target: ListTarget, query: ListRequest) -> IndexedList | None:
         """The index that has all that can match, and little else; None when all of the kind must be looked through."""
-        if query.name:
-            return objects_named(self._store, target.kind, query.name)
+        if query.selected_name:
+            return objects_named(self._store, target.kind, query.selected_name)
         on_seed = {SHOOT: shoots_on_seed, INSTALLATION: installations_on_seed}.get(target.kind)
         return on_seed(self._store, query.seed) if on_seed is not None and query.seed else None
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from gardenbus.apiserver.access.authorizer import Authorizer
+from gardenbus.apiserver.access.authorizer import AccessGrant, Authorizer
 from gardenbus.apiserver.call import Call
 from gardenbus.apiserver.domain.authorization.actions import UPDATE_STATUS, Action
 from gardenbus.apiserver.domain.controller_owned_kinds import reject_controller_owned
@@ -43,12 +43,12 @@ class StatusRequests:
         patch = status_patch_in(body)
         reject_controller_owned(key)
         granted = await self._authorizer.grant(options.requester, Action.on(UPDATE_STATUS, key), call.reads)
-        written = await self._write(call, key, patch)
+        written = await self._write(call, key, patch, granted)
         granted.written(written.outcome, is_dry_run=options.is_dry_run)
         assert written.stored is not None
         return success_response(msgspec.Raw(written.stored.encoded()), outcome=written.outcome)
 
-    async def _write(self, call: Call, key: ObjectKey, patch: Document) -> WriteResult:
+    async def _write(self, call: Call, key: ObjectKey, patch: Document, granted: AccessGrant) -> WriteResult:
         reads, condition = call.reads, call.options.condition
         store = DryRunStore(self._store, self._clock) if call.options.is_dry_run else self._store
 
@@ -64,6 +64,7 @@ class StatusRequests:
                 return document, with_patched_status(document, patch, self._clock.now())
 
             document, patched = await beside_loop(base.size + len(call.body), change)
+            granted.check_change(document, patched)
             if patched == document:
                 return WriteResult(key, "unchanged", base)
             stored = await store.update(

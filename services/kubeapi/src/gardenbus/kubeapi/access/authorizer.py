@@ -1,12 +1,14 @@
 """Authorizer of reads: the apiserver decides for each user, and its decision counts for some seconds."""
 
 from collections import OrderedDict
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from gardenbus.common.api.identity.principals import SEED_USER_PREFIX
 from gardenbus.common.errors import Forbidden, Unavailable
 from gardenbus.common.ports.clock import Clock
 from gardenbus.kubeapi.api_client import ImpersonatingClient
 from gardenbus.kubeapi.domain.acting_users import ActingUser
+from gardenbus.kubeapi.domain.request_info import RequestInfo
 
 FRESH_SECONDS = 10.0
 """Time for which a decision counts: a right that is withdrawn is used no longer than that."""
@@ -25,11 +27,24 @@ class AccessAttributes(NamedTuple):
     kind: str
     namespace: str = ""
     name: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+
+    @classmethod
+    def of_list(cls, user: ActingUser, verb: Literal["list", "watch"], info: RequestInfo) -> "AccessAttributes":
+        """A list or watch; its selectors count for gardenlets, and decisions about others are shared."""
+        attributes = cls(user, verb, info.resource.singular, info.namespace)
+        if not user.name.startswith(SEED_USER_PREFIX):
+            return attributes
+        label_selector, field_selector = info.query.get("labelSelector", ""), info.query.get("fieldSelector", "")
+        return attributes._replace(label_selector=label_selector, field_selector=field_selector)
 
     @property
     def body(self) -> dict[str, str | None]:
         """As the apiserver reads it."""
-        return {"verb": self.verb, "kind": self.kind, "namespace": self.namespace or None, "name": self.name}
+        selectors = {"labelSelector": self.label_selector, "fieldSelector": self.field_selector}
+        about = {"verb": self.verb, "kind": self.kind, "namespace": self.namespace or None, "name": self.name}
+        return {**about, **{name: text for name, text in selectors.items() if text}}
 
 
 class _CachedDecision(NamedTuple):

@@ -57,6 +57,12 @@ def stamped(lease: Document, before: HeartbeatMetadata, *, now: datetime, uid: s
     return {**lease, "metadata": {**section(lease, "metadata"), **own}}
 
 
+def versioned(lease: Document, sent_at: datetime) -> tuple[int, Document]:
+    """The version of a Lease, and the Lease with it: the one that it states, else the instant at which it was sent."""
+    version = int(metadata_of(lease).resource_version or sent_at.timestamp() * 1_000_000)
+    return version, {**lease, "metadata": {**section(lease, "metadata"), "resourceVersion": str(version)}}
+
+
 def _invalid(lease: Document, problem: str) -> Rejected:
     message, _, place = problem.partition(" - at `$")
     field = f"spec{place.rstrip('`')}"

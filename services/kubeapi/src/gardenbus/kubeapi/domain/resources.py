@@ -48,10 +48,9 @@ class ApiResource(NamedTuple):
 
 _VERBS: Mapping[str, tuple[str, ...]] = {
     "event": (*READ_VERBS, "create", "update", "patch"),
-    "lease": ("get", "list", *WRITE_VERBS),
     "namespace": (*READ_VERBS, "create", "update", "patch", "delete"),
 }
-"""Kinds without some verbs: Events go by themselves, Leases of seeds live on the bus, Namespaces go one by one."""
+"""Kinds without some verbs: Events go by themselves, Namespaces go one by one."""
 
 _STATUS = Subresource("status", ("get", "update", "patch"))
 _SUBRESOURCES: Mapping[str, tuple[Subresource, ...]] = {

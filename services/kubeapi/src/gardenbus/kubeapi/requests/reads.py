@@ -89,9 +89,7 @@ class Reads:
         options = list_options(info.query)
         if info.resource.singular == "lease":
             return await self._leases(request, options)
-        await self._authorizer.require(
-            AccessAttributes(request.user.acting, "list", info.resource.singular, info.namespace)
-        )
+        await self._authorizer.require(AccessAttributes.of_list(request.user.acting, "list", info))
         cache = self._caches.of(info.resource.singular)
         await self._reach(cache, options)
         selected = [

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import NoReturn
 
+from gardenbus.common.api.keys import LEASE_NAMESPACE
 from gardenbus.common.errors import Forbidden, Unavailable
 from gardenbus.kubeapi import metrics
 from gardenbus.kubeapi.access.authorizer import AccessAttributes, DelegatingAuthorizer
@@ -17,6 +18,7 @@ from gardenbus.kubeapi.requests.reads import included_in
 from gardenbus.kubeapi.requests.responses import ApiRequest
 from gardenbus.kubeapi.watch.cacher import Cacher
 from gardenbus.kubeapi.watch.caches import WAIT_SECONDS, Caches
+from gardenbus.kubeapi.watch.seed_leases import SeedLeaseCaches
 from gardenbus.kubeapi.watch.watchers import Watcher, Watchers, WatchForm
 
 LEAST_SECONDS = 1800
@@ -38,10 +40,12 @@ class WatchServer:
         authorizer: DelegatingAuthorizer,
         logins: Logins,
         caches: Caches,
+        seed_leases: SeedLeaseCaches,
         now: Callable[[], datetime],
         *,
         most: int,
     ) -> None:
+        self._seed_leases = seed_leases
         self._authorizer = authorizer
         self._logins = logins
         self._caches = caches
@@ -49,8 +53,9 @@ class WatchServer:
         self._most = most
         self._watchers = Watchers()
         self._owners: dict[Watcher, tuple[User, AccessAttributes]] = {}
+        self._caches_of: dict[Watcher, Cacher] = {}
         for cache in (caches.objects, caches.events):
-            cache.on_reset(lambda cache=cache: self._watchers.expire(cache, self._cache_of))
+            cache.on_reset(lambda cache=cache: self._expire(cache))
         metrics.WATCHES.set_function(lambda: self.running)
 
     @property
@@ -58,8 +63,25 @@ class WatchServer:
         """Watches that go on."""
         return len(self._watchers)
 
-    def _cache_of(self, watcher: Watcher) -> Cacher:
-        return self._caches.of(watcher.resource.singular)
+    def _expire(self, cache: Cacher) -> None:
+        self._watchers.expire(cache, self._caches_of.__getitem__)
+
+    @asynccontextmanager
+    async def _followed(self, kind: str, namespace: str, name: str) -> AsyncGenerator[Cacher]:
+        """The cache of what is watched: of a kind, or of the one Lease of a seed."""
+        if (kind, namespace) == ("lease", LEASE_NAMESPACE) and name:
+            async with self._seed_leases.followed(name, self._expire) as cache:
+                await self._until_read(cache)
+                yield cache
+            return
+        cache = self._caches.of(kind)
+        await self._until_read(cache)
+        yield cache
+
+    async def _until_read(self, cache: Cacher) -> None:
+        """Wait until a cache has been read. Raises Unavailable."""
+        if not cache.synced and not await self._caches.wait_for(cache, 0):
+            raise Unavailable(f"the announcements were not read within {WAIT_SECONDS:g} s: try again")
 
     @asynccontextmanager
     async def open(self, request: ApiRequest) -> AsyncGenerator[tuple[Watcher, float]]:
@@ -69,31 +91,29 @@ class WatchServer:
         """
         info, user = request.info, request.user
         options = list_options(info.query, watch=True)
-        attributes = AccessAttributes(user.acting, "watch", info.resource.singular, info.namespace)
+        attributes = AccessAttributes.of_list(user.acting, "watch", info)
         await self._authorizer.require(attributes)
-        cache = self._caches.of(info.resource.singular)
-        if not cache.synced and not await self._caches.wait_for(cache, 0):
-            raise Unavailable(f"the announcements were not read within {WAIT_SECONDS:g} s: try again")
         if len(self._watchers) >= self._most:
             raise Rejected(429, "TooManyRequests", f"there are {self._most} watches: try again")
         form = WatchForm(request.accepted.form, included_in(request))
         watcher = Watcher(info.resource, info.namespace, options, form, self._now)
-        end = watcher.start(cache)
-        self._watchers.add(watcher)
-        self._owners[watcher] = (user, attributes)
-        try:
-            yield watcher, float(options.timeout_seconds or random.uniform(LEAST_SECONDS, 2 * LEAST_SECONDS))
-        finally:
-            end()
-            self._watchers.remove(watcher)
-            del self._owners[watcher]
-            if watcher.is_slow:
-                metrics.SLOW.inc()
+        async with self._followed(info.resource.singular, info.namespace, options.name) as cache:
+            end = watcher.start(cache)
+            self._watchers.add(watcher)
+            self._owners[watcher], self._caches_of[watcher] = (user, attributes), cache
+            try:
+                yield watcher, float(options.timeout_seconds or random.uniform(LEAST_SECONDS, 2 * LEAST_SECONDS))
+            finally:
+                end()
+                self._watchers.remove(watcher)
+                del self._owners[watcher], self._caches_of[watcher]
+                if watcher.is_slow:
+                    metrics.SLOW.inc()
 
     def last_bookmark(self, watcher: Watcher) -> None:
         """Send a bookmark to a watch that is about to end, if it takes them."""
         if watcher.allows_bookmarks:
-            watcher.bookmark(self._cache_of(watcher).mark)
+            watcher.bookmark(self._caches_of[watcher].mark)
 
     async def run(self) -> NoReturn:
         """Review watches and send bookmarks, for ever."""
@@ -104,7 +124,7 @@ class WatchServer:
             for user, attributes in set(self._owners.values()):
                 await self._review(user, attributes)
             if number % BOOKMARK_REVIEWS == 0:
-                self._watchers.bookmark(self._cache_of)
+                self._watchers.bookmark(self._caches_of.__getitem__)
 
     async def _review(self, user: User, attributes: AccessAttributes) -> None:
         error: Forbidden | Unauthenticated | None = None

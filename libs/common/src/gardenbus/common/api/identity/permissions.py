@@ -283,12 +283,13 @@ def _dashboard(insider: _Insider) -> Permissions:
 def _kubeapi(insider: _Insider) -> Permissions:
     """It serves whoever logs in there, as themselves, also what only some may read: it decides by the apiserver.
 
-    A gardenlet renews its Lease there.
+    A gardenlet renews and watches its Lease there.
     """
     return (
         insider.info()
         + insider.follow("OBJECTS")
         + insider.follow("EVENTS")
+        + insider.follow("LEASES")
         + insider.read("LEASES")
         + insider.publish("as.*.api.>", "relay.settled", "lease.*")
     )

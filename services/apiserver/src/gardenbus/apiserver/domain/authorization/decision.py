@@ -9,6 +9,7 @@
 | people with a role in a Project | what `project_roles` says, in its namespace |
 | gardenlet | read what its Seed's graph leads to (`seed_graph`), and ControllerRegistrations; request tokens |
 | | list the shoots, Bastions and ControllerInstallations of its seed, and the Secrets of its seed's namespace |
+| | write of these what `seed_writes` says |
 | member agent | read its MemberCluster and its Works |
 | scheduler of one's own | read what scheduling needs; bind and retry the shoots of its name |
 """
@@ -36,7 +37,8 @@ from gardenbus.apiserver.domain.authorization.project_roles import (
     project_name,
     roles_in,
 )
-from gardenbus.common.api.document import Document, section
+from gardenbus.apiserver.domain.authorization.seed_writes import lets_somebody_in, may_write
+from gardenbus.common.api.document import SEED_LABEL_PREFIX, Document, section
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.identity.issued_credentials import SEEDS_ANNOTATION
@@ -63,12 +65,6 @@ SCHEDULERS_KINDS = frozenset({
 })  # fmt: skip
 """Kinds that decisions are made of."""
 
-PURPOSE_LABEL = "gardenbus.io/purpose"
-"""Secrets with this label let somebody in: no gardenlet reads them, whatever refers to them."""
-
-REQUESTED_LABEL = ("resources.gardener.cloud/purpose", "token-requestor")
-"""So do these: the identity service writes credentials of others into them."""
-
 CLOSED_OBJECTS = frozenset({LANDSCAPE_ROLES, REVOCATIONS})
 """Objects that say who may do what: nothing leads to them from a Seed, and no scheduler decides by them."""
 
@@ -78,6 +74,14 @@ _LISTED_BY_SEED = {
     "controllerinstallation": "spec.seedRef.name",
 }
 """Kinds of which a gardenlet lists the objects of its seed, by which field."""
+
+_LISTED_BY_LABEL = frozenset({"shoot", "managedseed"})
+"""Kinds whose objects of a seed have its label."""
+
+_LISTED_WHOLE = frozenset({"controllerregistration", "backupbucket", "backupentry"})
+"""Kinds that gardenlets list whole. Source: Gardener's seed authorizer."""
+
+_LISTED_IN_OWN_NAMESPACE = frozenset({"secret", "serviceaccount"})
 
 _DASHBOARDS_KINDS = frozenset(KINDS) - CONFIDENTIAL - {"configmap", "project", "namespace"}
 _SEED_SETS = frozenset({"managedseedset"})
@@ -170,34 +174,39 @@ def _gardenlet(
 ) -> Permit | Rejection:
     if action.verb in ("announced", "token.create"):  # of its own Seed, and for the ManagedSeeds that it hosts
         return Permit()
-    if action.verb in ("list", "watch") and action.kind in _LISTED_BY_SEED:
-        selector = f"{_LISTED_BY_SEED[action.kind]}={principal.name}"
-        detail = f"a gardenlet lists those of its seed, with the field selector {selector}"
-        return _allowed_if(action.seed == principal.name, "seed-authorizer", action, requester, detail)
-    if action.verb in ("get", "list") and action.kind == "controllerregistration":
-        return Permit()
-    if action.verb == "list" and action.kind == "secret" and action.namespace == seed_namespace(principal.name):
-        return Permit()
     is_closed = action.key in CLOSED_OBJECTS or _is_closed(facts.stored, principal.name)
-    if action.verb in ("get", "explain") and facts.is_reachable and not is_closed:
-        return Permit()
-    detail = f"nothing on seed {principal.name} leads to it"
     if action.verb not in READS:
-        detail = f"a gardenlet writes by reports, on garden.report.{principal.name}.>"
-    return _rejection("seed-authorizer", action, requester, detail)
+        if not is_closed and may_write(action, principal.name, is_reachable=facts.is_reachable):
+            return Permit(readable=frozenset())
+        detail = f"a gardenlet writes what is of its seed, or reports on garden.report.{principal.name}.>"
+        return _rejection("seed-authorizer", action, requester, detail)
+    if action.verb in ("list", "watch") and not action.name:
+        selector = _LISTED_BY_SEED.get(action.kind)
+        detail = f"nothing on seed {principal.name} leads to it"
+        if selector is not None:
+            detail = f"a gardenlet lists those of its seed, with the field selector {selector}={principal.name}"
+        return _allowed_if(_is_listed(action, principal.name), "seed-authorizer", action, requester, detail)
+    if action.kind == "controllerregistration" or (facts.is_reachable and not is_closed):
+        return Permit()
+    return _rejection("seed-authorizer", action, requester, f"nothing on seed {principal.name} leads to it")
+
+
+def _is_listed(action: Action, seed: str) -> bool:
+    """True for a list of what is of a seed."""
+    if action.kind in _LISTED_WHOLE or (action.kind in _LISTED_BY_SEED and action.seed == seed):
+        return True
+    if action.kind in _LISTED_BY_LABEL and (f"{SEED_LABEL_PREFIX}{seed}", "true") in action.labels:
+        return True
+    return action.kind in _LISTED_IN_OWN_NAMESPACE and action.namespace == seed_namespace(seed)
 
 
 def _is_closed(stored: Document | None, seed: str) -> bool:
     """True for a Secret with credentials of somebody, and for one of other seeds."""
     if stored is None or stored.get("kind") != "Secret":
         return False
-    metadata = section(stored, "metadata")
-    labels, annotations = section(metadata, "labels"), section(metadata, "annotations")
-    is_token = str(metadata.get("name") or "").startswith("bootstrap-token-")
-    if is_token or PURPOSE_LABEL in labels or REQUESTED_LABEL in labels.items():
-        return True
+    annotations = section(stored, "metadata", "annotations")
     seeds = str(annotations.get(SEEDS_ANNOTATION, seed)).split(",")
-    return seed not in {each.strip() for each in seeds}
+    return lets_somebody_in(stored) or seed not in {each.strip() for each in seeds}
 
 
 def _member_agent(action: Action, requester: Requester, principal: Principal) -> Permit | Rejection:

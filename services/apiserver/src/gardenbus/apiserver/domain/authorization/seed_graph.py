@@ -1,7 +1,7 @@
 """Graph of what a seed's gardenlet may read: objects that a path of references leads to from its Seed.
 
     Seed ◄── Shoot (spec.seedName or status.seedName) ──► ShootState, Namespace, Project, CloudProfile, ExposureClass,
-      │        │                                           Secrets and ConfigMaps that it names
+      │        │                                           Secrets and ConfigMaps that it names, or are called after it
       │        ├──► SecretBinding, CredentialsBinding ──► Secret, WorkloadIdentity, Quotas
       │        └──► NamespacedCloudProfile ──► CloudProfile
       │      Shoot ◄── ManagedSeed ──► the Seed that it makes, and what that one's configuration names
@@ -12,7 +12,7 @@
 Source: Gardener's seed authorizer (pkg/admissioncontroller/webhook/auth/seed/graph).
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from gardenbus.apiserver.domain.managed_seeds import shoot_key
 from gardenbus.common.api.document import Document, section
@@ -23,6 +23,13 @@ from gardenbus.common.api.keys import GARDEN_NAMESPACE, LEASE_NAMESPACE, ObjectK
 
 FOLLOWED_KINDS = frozenset({"secretbinding", "credentialsbinding", "namespacedcloudprofile"})
 """Kinds between a Shoot and what it needs: they have to be read for their own references."""
+
+_CALLED_AFTER_SHOOTS: Mapping[str, tuple[str, ...]] = {
+    "secret": (".kubeconfig", ".ca-cluster", ".ssh-keypair", ".ssh-keypair.old", ".monitoring"),
+    "internalsecret": (".ca-client",),
+    "configmap": (".ca-cluster", ".ca-kubelet"),
+}
+"""Ends of the names of what gardenlets of Gardener keep beside a shoot. Source: `pkg/utils/gardener/shoot.go`."""
 
 _REFERABLE = frozenset({"secret", "configmap", "workloadidentity", "internalsecret"})
 
@@ -35,7 +42,19 @@ def is_in_own_namespace(key: ObjectKey, seed: str) -> bool:
 
 def own_keys(seed: str) -> Collection[ObjectKey]:
     """The objects that are a gardenlet's own, whatever is on its seed."""
-    return (ObjectKey("seed", "", seed), ObjectKey("lease", LEASE_NAMESPACE, seed))
+    return (
+        ObjectKey("seed", "", seed),
+        ObjectKey("lease", LEASE_NAMESPACE, seed),
+        ObjectKey("gardenlet", GARDEN_NAMESPACE, seed),
+    )
+
+
+def shoot_called_after(key: ObjectKey) -> ObjectKey | None:
+    """The shoot that an object is called after, as `apollo` of a Secret `apollo.kubeconfig`."""
+    for end in _CALLED_AFTER_SHOOTS.get(key.kind, ()):
+        if key.name.endswith(end):
+            return ObjectKey("shoot", key.namespace, key.name.removesuffix(end))
+    return None
 
 
 def references_of(key: ObjectKey, document: Document) -> Iterator[ObjectKey]:
