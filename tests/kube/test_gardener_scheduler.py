@@ -1,5 +1,7 @@
 """Gardener's own scheduler places shoots of a landscape, beside one of ours under another name."""
 
+import asyncio
+import contextlib
 import json
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
@@ -15,6 +17,7 @@ from tests.support.servers import free_port
 pytestmark = pytest.mark.slow
 WITHIN = 120.0
 OURS, GARDENERS = "gardenbus", "default-scheduler"
+LEASE = "gardener-scheduler"
 REASONS = {
     "garden-dev/icarus": "3 zones",
     "garden-dev/midas": "domain",
@@ -47,10 +50,10 @@ def landscape(tmp_path: Path) -> Generator[KubernetesApi]:
     yield from a_kubernetes_api(tmp_path / "api", "-f", str(file), *none, "--replicas", f"scheduler/{OURS}=1")
 
 
-@pytest.fixture
-async def scheduler(landscape: KubernetesApi) -> AsyncGenerator[KubernetesApi]:
-    """The landscape, with Gardener's scheduler, which elects its leader by a Lease."""
-    lease = {"resourceLock": "leases", "resourceNamespace": "garden", "resourceName": "gardener-scheduler"}
+@contextlib.asynccontextmanager
+async def a_scheduler(landscape: KubernetesApi) -> AsyncGenerator[asyncio.subprocess.Process]:
+    """Gardener's scheduler, which elects its leader by a Lease."""
+    lease = {"resourceLock": "leases", "resourceNamespace": "garden", "resourceName": LEASE}
     times = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}
     ports = {name: {"bindAddress": "127.0.0.1", "port": free_port()} for name in ("healthProbes", "metrics")}
     configuration = {
@@ -61,9 +64,16 @@ async def scheduler(landscape: KubernetesApi) -> AsyncGenerator[KubernetesApi]:
         "logFormat": "json",
         "server": ports,
     }
-    file = landscape.place / "gardener-scheduler.yaml"
+    file = landscape.place / f"gardener-scheduler-{ports['metrics']['port']}.yaml"
     file.write_text(yaml.safe_dump(configuration))
-    async with landscape.running(client_program("gardener-scheduler"), f"--config={file}"):
+    async with landscape.running(client_program("gardener-scheduler"), f"--config={file}") as process:
+        yield process
+
+
+@pytest.fixture
+async def scheduler(landscape: KubernetesApi) -> AsyncGenerator[KubernetesApi]:
+    """The landscape, with Gardener's scheduler."""
+    async with a_scheduler(landscape):
         yield landscape
 
 
@@ -133,3 +143,37 @@ async def test_a_shoot_of_our_scheduler_is_placed_by_it_and_the_other_one_goes_o
     events = scheduler.gardenbus("events", "shoot", "sisyphus", "-n", "garden-dev")
     assert "SchedulingFailed" in events
     assert "SchedulingSuccessful" in events
+
+
+async def until_led(landscape: KubernetesApi, *, before: str = "") -> str:
+    """Wait until a scheduler leads that did not before; returns its identity."""
+    found = ""
+
+    async def is_led() -> None:
+        nonlocal found
+        assert landscape.has("lease", LEASE, "garden")
+        found = str(section(landscape.object("lease", LEASE, "garden"), "spec").get("holderIdentity") or "")
+        assert found not in ("", before)
+
+    await eventually(is_led, within=WITHIN, every=1.0)
+    return found
+
+
+async def test_of_two_schedulers_the_other_leads_once_the_leader_is_killed(landscape: KubernetesApi) -> None:
+    async def is_placed(name: str) -> None:
+        assert landscape.object("shoot", name)["spec"].get("seedName")
+
+    async with a_scheduler(landscape) as first:
+        leader = await until_led(landscape)
+        async with a_scheduler(landscape):
+            await eventually(lambda: is_placed("apollo"), within=WITHIN, every=0.5)
+            assert await until_led(landscape) == leader
+            first.kill()
+            await until_led(landscape, before=leader)
+            spec = section(landscape.object("lease", LEASE, "garden"), "spec")
+            assert spec["leaseTransitions"] == 1
+            # What fits only now is placed by the one that leads now.
+            landscape.gardenbus(
+                "patch", "shoot", "sisyphus", "-n", "garden-dev", "-p", '{"spec":{"seedSelector":null}}'
+            )
+            await eventually(lambda: is_placed("sisyphus"), within=WITHIN, every=0.5)

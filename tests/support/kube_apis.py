@@ -55,10 +55,12 @@ class KubeApi:
         watches: WatchServer,
         revoked: set[str],
         logins: Logins,
-        server: MemoryServer,
+        bus: MemoryBus,
     ) -> None:
         self.client = client
-        self.server = server
+        self.bus = bus
+        """The connection of the service and of the apiserver."""
+        self.server = bus.server
         self.store = store
         self.watches = watches
         self.logins = logins
@@ -140,7 +142,7 @@ async def a_kube_api(
     ]
     try:
         async with TestClient(TestServer(application.application())) as client:
-            yield KubeApi(client, store, watches, revoked, logins, server)
+            yield KubeApi(client, store, watches, revoked, logins, bus)
             await watches.stop()
     finally:
         for task in tasks:

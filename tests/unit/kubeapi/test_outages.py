@@ -1,0 +1,69 @@
+"""Outages: while the bus, the apiserver or the store is away nothing is accepted that is not stored."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from tests.support.builders import a_seed
+from tests.support.kube_apis import KubeApi, a_kube_api
+
+MAPS = "/api/v1/namespaces/dev/configmaps"
+MERGE = {"Content-Type": "application/merge-patch+json"}
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/gardener-system-seed-lease/leases"
+
+
+def a_map(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+
+
+def a_lease() -> dict[str, Any]:
+    spec = {"holderIdentity": "me", "leaseDurationSeconds": 2, "renewTime": "2026-01-02T03:04:05.000000Z"}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"}, "spec": spec}
+
+
+WRITES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "create": ("POST", MAPS, {"json": a_map("two")}),
+    "update": ("PUT", f"{MAPS}/one", {"json": {**a_map("one"), "data": {"a": "b"}}}),
+    "patch": ("PATCH", f"{MAPS}/one", {"json": {"data": {"a": "b"}}, "headers": MERGE}),
+    "delete": ("DELETE", f"{MAPS}/one", {}),
+    "delete a collection": ("DELETE", MAPS, {}),
+    "get the newest": ("GET", f"{MAPS}/one", {}),
+    "renew a Lease": ("POST", LEASES, {"json": a_lease(), "user": "seed:a"}),
+}
+
+
+@pytest.fixture
+async def kube() -> AsyncGenerator[KubeApi]:
+    async with a_kube_api() as found:
+        await found.store.create(a_seed("a"))
+        assert (await found.request("POST", MAPS, json=a_map("one"))).status == 201
+        assert (await found.request("GET", MAPS)).status == 200
+        assert (await found.request("GET", f"{MAPS}/one", params={"resourceVersion": "0"})).status == 200
+        yield found
+
+
+async def is_unavailable(kube: KubeApi, request: str) -> None:
+    method, path, options = WRITES[request]
+    response = await kube.request(method, path, **options)
+    assert (response.status, response.headers.get("Retry-After")) == (503, "1"), await response.text()
+    assert (await response.json())["reason"] == "ServiceUnavailable"
+
+
+@pytest.mark.parametrize("request_name", WRITES)
+async def test_without_the_bus_a_request_comes_again_and_cached_reads_go_on(kube: KubeApi, request_name: str) -> None:
+    kube.bus.cut()
+    await is_unavailable(kube, request_name)
+    for path in (MAPS, f"{MAPS}/one"):
+        cached = await kube.request("GET", path, params={"resourceVersion": "0"})
+        assert cached.status == 200, await cached.text()
+    assert (await kube.request("GET", MAPS)).status == 503
+    await kube.bus.mend()
+    listed = await (await kube.request("GET", MAPS)).json()
+    assert [(each["metadata"]["name"], each.get("data")) for each in listed["items"]] == [("one", None)]
+
+
+@pytest.mark.parametrize("request_name", ["create", "update", "patch", "delete"])
+async def test_what_the_store_does_not_take_is_not_accepted(kube: KubeApi, request_name: str) -> None:
+    kube.store.close_for_writes()
+    await is_unavailable(kube, request_name)
