@@ -102,6 +102,33 @@ async def test_a_page_whose_acknowledgements_come_when_the_lead_has_expired_is_a
     assert (await joint.bus.position("OBJECTS")).sequence == stood_at + len(created)
 
 
+async def test_a_relay_goes_on_where_each_page_takes_longer_than_its_lead_lives(
+    joint: Joint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joint.start_relay(ttl=0.3)
+    await joint.create(a_seed("s1"))
+    await joint.quiet()
+    publish, pages = joint.bus.publish_batch, list[int]()
+
+    async def late(
+        stream: str, messages: Sequence[Message], *, expected_last_sequence: int, whole: bool = False
+    ) -> int:
+        last = await publish(stream, messages, expected_last_sequence=expected_last_sequence, whole=whole)
+        if stream == "OBJECTS":
+            pages.append(len(messages))
+            while await joint.connection.command("EXISTS", joint.connection.key("leader")):
+                await asyncio.sleep(0.02)
+        return last
+
+    monkeypatch.setattr(joint.bus, "publish_batch", late)
+    shoots = [await joint.store.create(a_shoot(f"waiting-{number}")) for number in range(3)]
+    last = shoots[-1]
+    assert isinstance(last, StoredObject)
+    await joint.announced(SUBJECTS.changed(last.key), last.version)
+    await joint.quiet()
+    assert sum(pages) == len(shoots)
+
+
 async def test_a_page_is_announced_once_where_the_next_one_is_read_when_the_lead_has_expired(
     joint: Joint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
