@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from gardenbus.common.api.conditions import conditions_of
 from gardenbus.common.api.confirmation import CONFIRMING_PATCH
-from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document import Document, encode, section
 from gardenbus.common.api.garden.error_codes import NON_RETRYABLE
 from gardenbus.common.api.garden.shoot_operations import FORCE_DELETION
 from gardenbus.common.api.keys import ObjectKey
@@ -33,6 +33,7 @@ from tests.support.eventually import eventually
 from tests.support.gardenlets import Garden, a_configuration, a_garden, conditions
 from tests.support.installed_extensions import a_heartbeat, an_installation, hold
 from tests.support.kube_clusters import RealCluster, real_clusters
+from tests.support.lifecycles import lifecycle
 from tests.support.overlaid_lives import COMPLETE, FENCED_OFF, KILLED, Life, live
 from tests.support.overlaid_seeds import (
     ADDRESS,
@@ -331,7 +332,8 @@ async def test_a_forced_deletion_is_held_up_by_no_extension_and_no_finalizer(tmp
         shoot["metadata"].setdefault("annotations", {})[FORCE_DELETION] = "true"
         began = len(stub.history)
         await succeeds(seed, shoot, "Delete", is_forced=True)
-        assert {operation for operation, _, _ in stub.history[began:]} == {"ForceDelete"}
+        last = {(kind, name): operation for operation, kind, name in stub.history[began:]}
+        assert set(last.values()) == {"ForceDelete"}, "whatever was tried until the Cluster said so"
         assert await seed.all_objects(shoot) == []
         assert await cluster.client.items(path) == []
         assert await cluster.client.get(f"/api/v1/namespaces/{namespace}") is None
@@ -612,20 +614,21 @@ async def test_the_namespace_of_a_shoot_has_gardeners_network_policies(tmp_path:
         assert await cluster.client.get(f"{policies}/deny-all") is not None
 
 
-async def _prepared(garden: Garden, cluster: RealCluster, kinds: Sequence[str]) -> Document:
+async def _prepared(garden: Garden, cluster: RealCluster, kinds: Sequence[str], seed_name: str = "aws-eu1") -> Document:
     """The configuration of a gardenlet that writes extension objects of some kinds, with all that it needs."""
     await define_kinds(cluster.client)
-    directory = garden.directory / "aws-eu1"
+    directory = garden.directory / seed_name
     directory.mkdir(parents=True)
     (directory / "seed.kubeconfig").write_text(cluster.kubeconfig)
-    await garden.store.create(a_cloudprofile())
+    if await garden.store.get(ObjectKey("cloudprofile", "", "aws")) is None:
+        await garden.store.create(a_cloudprofile())
     settings = {
         "kubeconfig": "seed.kubeconfig",
         "resourceManager": "external",
         "kinds": list(kinds),
         "address": ADDRESS,
     }
-    return a_configuration(backend={"extensions": settings})
+    return a_configuration(seed_name, backend={"extensions": settings})
 
 
 @pytest.mark.timeout(600)
@@ -858,3 +861,134 @@ async def test_what_an_extension_says_of_a_bucket_is_in_its_status_an_event_and_
             assert conditions(await garden.seed())["BackupBucketsReady"] == "True"
 
         await eventually(is_well)
+
+
+@pytest.mark.timeout(600)
+async def test_the_entry_of_a_shoot_is_made_before_etcd_and_lives_on_after_the_shoot(
+    tmp_path: Path, binaries: str, shared_nats_server: Server
+) -> None:
+    grace = {"deletionGracePeriodHours": 24, "deletionGracePeriodShootPurposes": ["production"]}
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_garden(shared_nats_server.url, "entries", tmp_path / "gardenlet") as garden,
+    ):
+        await garden.change(ObjectKey("secret", "garden", "backup"), data={"key": "Zmlyc3Q="})
+        configuration = with_backup(await _prepared(garden, cluster, ["BackupBucket", "BackupEntry"]))
+        await garden.start(merged(configuration, {"controllers": {"backupEntry": grace}}))
+        shoot = await garden.place(shoot=a_shoot(spec={"purpose": "production", "provider": {"workers": []}}))
+        uid = section(await garden.seed(), "metadata")["uid"]
+        key = ObjectKey("backupentry", "garden-dev", f"shoot--dev--apollo--{shoot.uid}")
+        path = path_of("BackupEntry", "", key.name)
+
+        async def entry_is(state: str) -> Document:
+            entry = await garden.get(key)
+            assert last_operation(entry)[1] == state, entry
+            return entry
+
+        entry = await eventually(lambda: entry_is("Processing"))
+        assert last_operation(entry)[2:] == (0, "Reconciliation of BackupEntry state initialized.")
+        assert await cluster.client.get(path) is None, "its bucket is not ready"
+        assert section(await garden.shoot(), "status", "lastOperation")["state"] == "Processing"
+
+        async with running(StubExtension(cluster.client)) as stub:
+            await garden.until_state("Succeeded")
+            entry = await entry_is("Succeeded")
+            assert last_operation(entry)[2:] == (100, "Reconciliation of BackupEntry succeeded.")
+            assert section(entry, "spec") == {"bucketName": uid, "seedName": "aws-eu1"}
+            assert section(entry, "status")["seedName"] == "aws-eu1"
+            metadata = section(entry, "metadata")
+            assert metadata["annotations"]["shoot.gardener.cloud/purpose"] == "production"
+            assert metadata["finalizers"] == ["gardener"]
+            (owner,) = metadata["ownerReferences"]
+            assert (owner["kind"], owner["uid"], owner["blockOwnerDeletion"]) == ("Shoot", shoot.uid, False)
+            assert section(await cluster.get(path), "spec") == {
+                "type": "aws",
+                "region": "eu-west-1",
+                "secretRef": {"name": f"entry-{key.name}", "namespace": "garden"},
+                "bucketName": uid,
+                "backupBucketProviderStatus": {"container": stub.made["BackupBucket", "", uid]},
+            }
+            secret = f"/api/v1/namespaces/garden/secrets/entry-{key.name}"
+            generated = await garden.get(ObjectKey("secret", "garden", f"generated-bucket-{uid}"))
+            assert (await cluster.get(secret))["data"] == generated["data"] == {"by": "Zmlyc3Q="}
+
+            await garden.delete(ObjectKey("shoot", "garden-dev", "apollo"))
+            await garden.until_gone(ObjectKey("shoot", "garden-dev", "apollo"))
+            entry = await eventually(lambda: entry_is("Pending"))
+            assert last_operation(entry)[3].startswith("Deletion of backup entry is scheduled for 20")
+            assert await cluster.client.get(path) is not None, "it lives on"
+            forced = {"annotations": {"backupentry.core.gardener.cloud/force-deletion": "true"}}
+            await garden.change(key, metadata=forced)
+            await garden.until_gone(key)
+            assert [kind for kind, _, _ in stub.made] == ["BackupBucket"]
+            assert await cluster.client.get(secret) is None
+
+
+@pytest.mark.timeout(900)
+async def test_the_entry_of_a_shoot_moves_with_it_to_the_bucket_of_another_seed(
+    tmp_path: Path, binaries: str, shared_nats_server: Server
+) -> None:
+    kinds = ["BackupBucket", "BackupEntry"]
+    async with AsyncExitStack() as stack:
+        clusters = await stack.enter_async_context(real_clusters(tmp_path, binaries, ["from", "to"]))
+        garden = await stack.enter_async_context(
+            a_garden(shared_nats_server.url, "moving-entries", tmp_path / "gardenlet")
+        )
+        await stack.enter_async_context(lifecycle(garden))
+        configurations = [
+            with_backup(await _prepared(garden, cluster, kinds, name))
+            for name, cluster in zip(("aws-eu1", "aws-eu2"), clusters, strict=True)
+        ]
+        host = await garden.start(*configurations)
+        source_stub, stub = [
+            await stack.enter_async_context(running(StubExtension(cluster.client))) for cluster in clusters
+        ]
+        placed = await garden.place(shoot=a_shoot(spec={"provider": {"workers": []}}))
+        await garden.until_state("Succeeded")
+        key = ObjectKey("backupentry", "garden-dev", f"shoot--dev--apollo--{placed.uid}")
+        path, made = path_of("BackupEntry", "", key.name), source_stub.made["BackupEntry", "", key.name]
+
+        async def is_available() -> str:
+            seed = await garden.seed("aws-eu2")
+            assert conditions(seed)["BackupBucketsReady"] == "True"
+            return str(section(seed, "metadata")["uid"])
+
+        destination = await eventually(is_available)
+        body = encode({"namespace": "garden-dev", "name": "apollo", "seed": "aws-eu2"})
+
+        async def is_bound() -> None:
+            response = await garden.bus.request(garden.subjects.api("bind"), body)
+            assert b'"ok":true' in response, response
+
+        source_stub.behaviours = {"BackupEntry": "silent"}
+        await eventually(is_bound)
+
+        async def is_leaving() -> None:
+            entry = await garden.get(key)
+            assert section(entry, "spec")["seedName"] == "aws-eu2"
+            assert last_operation(entry)[0::3] == ("Migrate", "Migration of BackupEntry state initialized.")
+
+        await eventually(is_leaving)
+        await garden.kill(host)
+        source_stub.behaviours = {}
+        await garden.start(*configurations)
+
+        async def has_moved() -> None:
+            shoot = await garden.shoot()
+            last = section(shoot, "status", "lastOperation")
+            assert (last["type"], last["state"]) == ("Restore", "Succeeded"), shoot["status"]
+            entry = await garden.get(key)
+            assert section(entry, "spec") == {"bucketName": destination, "seedName": "aws-eu2"}
+            assert section(entry, "status")["seedName"] == "aws-eu2"
+            assert last_operation(entry) == ("Restore", "Succeeded", 100, "Restoration of BackupEntry succeeded.")
+
+        await eventually(has_moved)
+        assert await clusters[0].client.get(path) is None
+        assert await clusters[0].client.get(f"/api/v1/namespaces/garden/secrets/entry-{key.name}") is None
+        assert source_stub.made["BackupEntry", "", key.name] == made, "nothing of it is destroyed"
+        assert [each for each in stub.history if each[1] == "BackupEntry"] == [("Restore", "BackupEntry", key.name)]
+        assert section(await clusters[1].get(path), "spec")["bucketName"] == destination
+
+        await garden.delete(ObjectKey("shoot", "garden-dev", "apollo"))
+        await garden.until_gone(key)
+        assert await clusters[1].client.get(path) is None

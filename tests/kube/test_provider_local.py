@@ -16,15 +16,17 @@ import yaml
 from gardenbus.common.api.conditions import condition_status, conditions_of
 from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.gardenlet.domain.extension_objects.contract import ready_problem
 from gardenbus.gardenlet.domain.extension_objects.kinds import WAITS
 from gardenbus.gardenlet.resource_manager.manager import ManagerContext, run_resource_manager
 from tests.support.builders import a_cloudprofile, a_seed, a_shoot
 from tests.support.eventually import eventually
+from tests.support.gardenlets import a_configuration, a_garden
 from tests.support.kube_clusters import RealCluster, real_clusters
 from tests.support.overlaid_seeds import MemoryGarden, OverlaidSeed, namespace_of_shoot, overlaid_seed, saved_state
-from tests.support.servers import free_port
+from tests.support.servers import Server, free_port
 
 EXTENSIONS = "GARDENBUS_EXTENSIONS_BIN"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -109,7 +111,9 @@ def the_garden(seed: str, cluster: RealCluster) -> MemoryGarden:
 
 
 @asynccontextmanager
-async def provider_local(directory: Path, cluster: RealCluster, controllers: Sequence[str]) -> AsyncGenerator[None]:
+async def provider_local(
+    directory: Path, cluster: RealCluster, controllers: Sequence[str], **more: object
+) -> AsyncGenerator[None]:
     """The program, on an API that has all definitions."""
     programs = os.environ.get(EXTENSIONS, "")
     if not programs:
@@ -143,6 +147,7 @@ async def provider_local(directory: Path, cluster: RealCluster, controllers: Seq
         "extension-classes": "shoot",
         "gardener-version": "v1.149.3",
         "controllers": ",".join(controllers),
+        **more,
     }
     with (directory / "extension.log").open("wb") as log:
         program = subprocess.Popen(
@@ -246,3 +251,70 @@ async def test_the_extension_migrates_an_infrastructure_and_restores_it_on_anoth
         assert {kind for kind, _ in await destination.all_objects(shoot)} == set(kinds)
         await _succeeds(destination, shoot, "Delete")
         assert await destination.all_objects(shoot) == []
+
+
+@pytest.mark.timeout(900)
+async def test_snapshots_of_a_real_etcd_are_in_the_bucket_that_the_extension_made_until_their_entry_is_deleted(
+    tmp_path: Path, binaries: str, shared_nats_server: Server
+) -> None:
+    place = tmp_path / "buckets"
+    place.mkdir()
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        provider_local(
+            tmp_path / "extension",
+            cluster,
+            ("backupbucket", "backupentry"),
+            **{"backupbucket-local-dir": place},
+        ),
+        a_garden(shared_nats_server.url, "local-backups", tmp_path / "gardenlet") as garden,
+    ):
+        directory = garden.directory / "aws-eu1"
+        directory.mkdir(parents=True)
+        (directory / "seed.kubeconfig").write_text(cluster.kubeconfig)
+        await garden.store.create(a_cloudprofile())
+        extensions = {
+            "kubeconfig": "seed.kubeconfig",
+            "resourceManager": "external",
+            "kinds": ["BackupBucket", "BackupEntry"],
+        }
+        backend = {"type": "processes", "binaries": binaries, "backups": str(place), "keepRunning": False}
+        secret = {"apiVersion": "v1", "kind": "Secret", "name": "backup", "namespace": "garden"}
+        configuration = a_configuration(
+            seedConfig={"spec": {"backup": {"provider": "local", "region": "local", "credentialsRef": secret}}},
+            controllers={"backupEntry": {"deletionGracePeriodHours": 1}},
+            backend={**backend, "extensions": extensions},
+        )
+        await garden.start(configuration)
+        shoot = a_shoot(spec={"kubernetes": {"version": "1.34.4"}, "provider": {"workers": []}})
+        placed = await garden.place(shoot=shoot)
+        await garden.until_state("Succeeded")
+        uid = section(await garden.seed(), "metadata")["uid"]
+        key = ObjectKey("backupentry", "garden-dev", f"shoot--dev--apollo--{placed.uid}")
+        for each in (key, ObjectKey("backupbucket", "", uid)):
+            assert section(await garden.get(each), "status", "lastOperation")["state"] == "Succeeded"
+        generated = section(await garden.get(ObjectKey("backupbucket", "", uid)), "status")["generatedSecretRef"]
+        assert generated == {"name": f"generated-bucket-{uid}", "namespace": "garden"}
+
+        def snapshots() -> list[str]:
+            return [each.name for each in (place / uid / key.name).glob("*-full-*.db.gz")]
+
+        async def are_backed_up() -> None:
+            assert snapshots()
+
+        await eventually(are_backed_up)
+        await garden.delete(ObjectKey("shoot", "garden-dev", "apollo"))
+        await garden.until_gone(ObjectKey("shoot", "garden-dev", "apollo"))
+
+        async def is_put_off() -> None:
+            assert section(await garden.get(key), "status", "lastOperation")["state"] == "Pending"
+
+        await eventually(is_put_off)
+        assert snapshots(), "they live on"
+        forced = {"annotations": {"backupentry.core.gardener.cloud/force-deletion": "true"}}
+        await garden.change(key, metadata=forced)
+        await garden.until_gone(key)
+        assert not (place / uid / key.name).exists()
+        await garden.delete(ObjectKey("seed", "", "aws-eu1"))
+        await garden.until_gone(ObjectKey("seed", "", "aws-eu1"))
+        assert not (place / uid).exists()

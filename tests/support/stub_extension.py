@@ -22,7 +22,7 @@ MANAGER = "stub-extension"
 FINALIZER = f"{GROUP}/stub"
 OPERATION = "gardener.cloud/operation"
 SECRETS = "/api/v1/namespaces/garden/secrets"
-CLUSTER_SCOPED = ("BackupBucket", "Cluster")
+CLUSTER_SCOPED = ("BackupBucket", "BackupEntry", "Cluster")
 Behaviour = Literal["silent", "stuck", "failing"]
 """Takes nothing up; takes it up and never ends; reports an error."""
 

@@ -1,30 +1,22 @@
 """A control plane moves from seed to seed, by real gardenlets, apiserver and lifecycle: one runs it at any time."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
-import prometheus_client
 import pytest
 
-from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.migration_feasibility import STATE_GENERATION
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.ports.bus import StreamMessage
-from gardenbus.common.ports.connections import Connections
-from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.common.runtime.health import Health
-from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.gardenlet.domain.shoot_record import ShootRecord
 from gardenbus.gardenlet.host import GardenletHost
-from gardenbus.lifecycle.app import start_lifecycle
-from gardenbus.lifecycle.settings import LifecycleSettings
 from tests.support.builders import a_cloudprofile, a_shoot, merged
 from tests.support.eventually import eventually
 from tests.support.gardenlets import Garden, a_configuration, conditions
+from tests.support.lifecycles import lifecycle
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 STATE = ObjectKey("shootstate", "garden-dev", "apollo")
@@ -36,21 +28,6 @@ FAIL = "local.backend.gardenbus.io/fail"
 def a_seed_of(name: str, **changes: Any) -> Document:
     """A gardenlet whose seed has a backup, without which no control plane moves."""
     return a_configuration(name, **merged({"seedConfig": {"spec": {"backup": {"provider": "aws"}}}}, changes))
-
-
-@asynccontextmanager
-async def lifecycle(garden: Garden) -> AsyncGenerator[None]:
-    async with AsyncExitStack() as stack:
-        bus = await stack.enter_async_context(jetstream.connect(garden.nats_url, "lifecycle", garden.subjects.prefix))
-        context = ServiceContext(
-            "lifecycle",
-            LifecycleSettings(prefix=garden.subjects.prefix),
-            health=Health(prometheus_client.CollectorRegistry()),
-            clock=SystemClock(),
-        )
-        await start_lifecycle(context, Connections(garden.store, bus, garden.subjects))
-        yield
-        await context.close()
 
 
 @pytest.fixture

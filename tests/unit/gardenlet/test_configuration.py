@@ -74,7 +74,31 @@ def test_kinds_of_extension_objects_are_those_that_are_written() -> None:
     assert read(backend=backend).extensions.kinds == ("Worker", "Network")
     backend["extensions"]["kinds"] = ["Worker", "Etcd"]
     (problem,) = problems(a_configuration(backend=backend))
-    assert problem.startswith("backend.extensions.kinds: no such kinds: Etcd; there are BackupBucket, Bastion,")
+    assert problem.startswith("backend.extensions.kinds: no such kinds: Etcd; there are BackupBucket, BackupEntry,")
+
+
+def test_entries_need_the_bucket_that_they_are_in() -> None:
+    backend: Document = {"extensions": {"kubeconfig": "seed.kubeconfig", "kinds": ["BackupEntry"]}}
+    (problem,) = problems(a_configuration(backend=backend))
+    assert problem == "backend.extensions.kinds: BackupEntry needs BackupBucket, which an entry is in"
+    backend["extensions"]["kinds"] = ["BackupEntry", "BackupBucket"]
+    assert read(backend=backend).extensions.kinds == ("BackupEntry", "BackupBucket")
+
+
+def test_the_grace_period_of_entries_is_read_with_the_purposes_that_it_is_for() -> None:
+    entry: Document = {"deletionGracePeriodHours": 48, "deletionGracePeriodShootPurposes": ["production"]}
+    settings = read(controllers={"backupEntry": entry}).backup_entry
+    assert settings.deletion_grace_period_hours == 48
+    assert settings.deletion_grace_period_shoot_purposes == ("production",)
+    entry["deletionGracePeriodShootPurposes"] = ["fun"]
+    field = "controllers.backupEntry.deletionGracePeriodShootPurposes"
+    assert problems(a_configuration(controllers={"backupEntry": entry})) == (
+        f"{field}: no such purposes: fun; there are development, evaluation, infrastructure, production, testing",
+    )
+    entry |= {"deletionGracePeriodShootPurposes": ["production"], "deletionGracePeriodHours": 0}
+    assert problems(a_configuration(controllers={"backupEntry": entry})) == (
+        f"{field}: deletionGracePeriodHours must be above 0 where purposes are stated",
+    )
 
 
 def test_dns_records_need_an_address_to_lead_to() -> None:

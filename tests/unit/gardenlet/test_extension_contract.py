@@ -109,7 +109,7 @@ def test_an_object_is_migrated_when_its_last_operation_says_so() -> None:
 
 
 def test_the_settings_know_each_kind_that_is_written() -> None:
-    assert PLURALS.keys() == WAITS.keys() | {"BackupBucket", "Bastion"} == EXTENSION_KINDS
+    assert PLURALS.keys() == WAITS.keys() | {"BackupBucket", "BackupEntry", "Bastion"} == EXTENSION_KINDS
 
 
 @pytest.mark.parametrize(("operation", "has_workers"), FLOWS_WITH_EXTENSIONS)

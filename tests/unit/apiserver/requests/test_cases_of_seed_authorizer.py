@@ -21,7 +21,15 @@ from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.ports.bus import Message
 from gardenbus.common.ports.connections import Connections
 from tests.support.authorized_apiserver import AuthorizedApiserver, a_binding, a_secret
-from tests.support.builders import a_cloudprofile, a_namespaced_cloudprofile, a_project, a_seed, a_shoot, a_shoot_state
+from tests.support.builders import (
+    CORE,
+    a_cloudprofile,
+    a_namespaced_cloudprofile,
+    a_project,
+    a_seed,
+    a_shoot,
+    a_shoot_state,
+)
 from tests.support.clocks import FakeClock
 from tests.support.memory.bus import MemoryBus
 from tests.support.memory.store import MemoryStore
@@ -261,6 +269,12 @@ async def test_a_gardenlet_lists_the_bastions_of_its_seed_alone() -> None:
         assert response["error"]["code"] == 403
 
 
+async def test_the_entries_in_a_bucket_are_listed_by_its_name() -> None:
+    apiserver = await landscape(shoot_on(OURS))
+    response = await apiserver.response(f"seed:{OURS}", "list.backupentry", {"fieldSelector": "spec.bucketName=bucket"})
+    assert [each["metadata"]["name"] for each in response["result"]["items"]] == ["elsewhere"]
+
+
 async def test_a_gardenlet_lists_the_secrets_of_its_seeds_namespace_alone() -> None:
     apiserver = await landscape(shoot_on(OURS))
     ours = await apiserver.response(f"seed:{OURS}", f"list.secret.seed-{OURS}")
@@ -326,7 +340,8 @@ class Reports:
         )
         metadata = document["metadata"]
         key = ObjectKey(document["kind"].lower(), metadata.get("namespace", ""), metadata["name"])
-        await self.bus.publish(Message(self.subjects.report(seed, key), encode(document), {Header.VERB: verb}))
+        body = {"status": document["status"]} if verb == "status" else document
+        await self.bus.publish(Message(self.subjects.report(seed, key), encode(body), {Header.VERB: verb}))
         await handler.handle(await queue.fetch(10, 0))
         return not self.bus.server.stream("REJECTED").messages
 
@@ -338,6 +353,7 @@ def a_seed_of(name: str) -> Document:
 CHILD = ObjectKey("managedseed", "garden", "child")
 BUCKET = "uid-of-a-seed"
 """Stands for the uid that a Seed has been given."""
+SHOOT = "uid-of-a-shoot"
 
 
 def a_bucket(**spec: Any) -> Document:
@@ -347,6 +363,18 @@ def a_bucket(**spec: Any) -> Document:
         "seedName": OURS,
     }
     return an_object("BackupBucket", BUCKET, spec={**wanted, **spec})
+
+
+def an_entry(shoot: str = SHOOT, *, status: Document | None = None, **spec: Any) -> Document:
+    owner = {"apiVersion": CORE, "kind": "Shoot", "name": "apollo", "uid": shoot, "controller": True}
+    return an_object(
+        "BackupEntry",
+        f"shoot--dev--apollo--{shoot}",
+        "garden-dev",
+        metadata={"ownerReferences": [owner]},
+        spec={"seedName": OURS, "bucketName": BUCKET, **spec},
+        status=status or {},
+    )
 
 
 GENERATED = an_object("Secret", f"generated-bucket-{BUCKET}", "garden", data={"key": "eA=="})
@@ -360,6 +388,10 @@ ACCEPTED: list[tuple[str, str, Document, str]] = [
     ("that again", "apply", a_bucket(), "bucket of the seed, bucket made"),
     ("what was generated for it", "apply", GENERATED, "bucket of the seed, bucket made"),
     ("its deletion with its Seed", "delete", a_bucket(), "bucket of the seed, bucket made, seed leaving"),
+    ("the entry of a shoot here", "apply", an_entry(), "bucket of the seed, bucket made"),
+    ("its move with the shoot", "apply", an_entry(seedName=THEIRS), "bucket of the seed, bucket made, moving"),
+    ("its entry", "status", an_entry(status={"seedName": OURS}), "bucket of the seed, bucket made, entry made"),
+    ("that it has left", "status", an_entry(status={"seedName": None}), "bucket of the seed, bucket made, entry made"),
 ]
 REJECTED: list[tuple[str, str, Document, str]] = [
     ("another Seed", "apply", a_seed_of(THEIRS), ""),
@@ -379,6 +411,18 @@ REJECTED: list[tuple[str, str, Document, str]] = [
     ("what was generated for none", "apply", GENERATED, "bucket of the seed"),
     ("what was generated for another's", "apply", GENERATED, "bucket of another seed, bucket made"),
     ("more than data of it", "apply", {**GENERATED, "type": "Opaque"}, "bucket of the seed, bucket made"),
+    ("the entry of a shoot elsewhere", "apply", an_entry(), "bucket of the seed, bucket made, elsewhere"),
+    ("one in another's bucket", "apply", an_entry(), "bucket of another seed, bucket made"),
+    ("one for another seed", "apply", an_entry(seedName=THEIRS), "bucket of the seed, bucket made"),
+    ("one of another shoot's uid", "apply", an_entry("nobody"), "bucket of the seed, bucket made"),
+    ("an entry's deletion", "delete", an_entry(), "bucket of the seed, bucket made, entry made"),
+    (
+        "an entry for another",
+        "status",
+        an_entry(status={"seedName": THEIRS}),
+        "bucket of the seed, bucket made, entry made",
+    ),
+    ("another's entry", "status", an_entry(seedName=THEIRS), "bucket of another seed, bucket made, entry made"),
     ("the deletion of a bucket whose Seed stays", "delete", a_bucket(), "bucket of the seed, bucket made"),
     ("that of another Seed's", "delete", a_bucket(), "bucket of another seed, bucket made, seed leaving"),
     ("a Bastion", "apply", an_object("Bastion", "b", "garden-dev", spec={"seedName": OURS}), ""),
@@ -394,7 +438,7 @@ MOVES["moving"] = ("garden-dev/apollo", OURS)
 async def meddled(store: MemoryStore, case: str) -> None:
     """Have a ManagedSeed leave, or a shoot be elsewhere."""
     for each in filter(None, case.split(", ")):
-        if "bucket" in each or each == "seed leaving":
+        if "bucket" in each or each in ("seed leaving", "entry made"):
             continue
         key = CHILD if each == "leaving" else ObjectKey("shoot", *MOVES[each][0].split("/"))
         stored = await store.get(key)
@@ -412,13 +456,18 @@ async def of_a_seed(store: MemoryStore, case: str, document: Document) -> Docume
     if "bucket of" not in case:
         return document
     seed = await store.get(key_of(f"seed._.{THEIRS if 'another' in case else OURS}"))
+    shoot = await store.get(key_of("shoot.garden-dev.apollo"))
     assert seed is not None
+    assert shoot is not None
 
     def with_uid(given: Document) -> Document:
-        return msgspec.json.decode(encode(given).replace(BUCKET.encode(), seed.uid.encode()))
+        text = encode(given).replace(BUCKET.encode(), seed.uid.encode())
+        return msgspec.json.decode(text.replace(SHOOT.encode(), shoot.uid.encode()))
 
     if "bucket made" in case:
         await store.create(with_uid(a_bucket(seedName=seed.key.name)))
+    if "entry made" in case:
+        await store.create(with_uid({**document, "status": {}}))
     if "seed leaving" in case:
         metadata = {**seed.document()["metadata"], "finalizers": ["gardener"]}
         protected = await store.update(seed, {**seed.document(), "metadata": metadata})

@@ -28,7 +28,8 @@ STREAMS = ("BINDINGS", "LEASES", "REPORTS")
 
 def gardenlet_of(seed: ServedSeed) -> Gardenlet:
     """Make the gardenlet of a seed, with its reconcilers."""
-    installations, backups = InstallationsReconciler(seed), BackupsReconciler(seed)
+    backups = BackupsReconciler(seed)
+    installations = InstallationsReconciler(seed, backups)
     gardenlets = (
         RequestedGardenlets(seed.lookup)
         if seed.follows_alone

@@ -84,6 +84,8 @@ class Gardenlet:
         self._round_began = seed.clock.monotonic()
         self._seed_lock = asyncio.Lock()
         self._heartbeat_loop, self._seed_loop, self._care_loop = self._work_loops()
+        if seed.backend.backups is not None:
+            seed.backend.backups.request = self._request_backups
 
     # ------------------------------------------------------------------------------------------ parts
 
@@ -248,11 +250,15 @@ class Gardenlet:
             if self.is_active:
                 await self._send_inventory()
                 await self.reconcilers.seed.reconcile()
+                if await self.reconcilers.backups.reconcile():
+                    self.reconcilers.seed.request_care()
                 if await self.reconcilers.installations.reconcile():
                     self._enqueue_all()
                 await self.reconcilers.bastions.reconcile()
-                if await self.reconcilers.backups.reconcile():
-                    self.reconcilers.seed.request_care()
+
+    def _request_backups(self) -> None:
+        self.reconcilers.backups.request()
+        self._seed_loop.trigger()
 
     async def _send_inventory(self) -> None:
         """Answer a recovery of the store with all that runs here. One that was not sent is tried in the next round."""
@@ -354,6 +360,8 @@ class Gardenlet:
             return await self.reconcilers.shoots.reconcile(shoot)
         finally:
             self._enqueue_dependents(shoot)
+            if shoot not in self.cache.shoots:
+                self.reconcilers.backups.request()  # what is left of its backups is deleted with it, or later
 
     async def _reconcile_managed_seed(self, name: ShootName) -> float | None:
         return None if self.reporter.fencing_token is None else await self.reconcilers.managed_seeds.reconcile(name)

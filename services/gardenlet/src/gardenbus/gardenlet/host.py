@@ -21,7 +21,7 @@ from gardenbus.agent.domain.rotation import is_renewal_demanded
 from gardenbus.agent.follower import RESTART_SECONDS, follow_last
 from gardenbus.agent.host import AgentHost, HostPorts, connect, in_chunks
 from gardenbus.agent.work_loop import WorkLoop
-from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration, parse_configurations
+from gardenbus.common.api.configuration.gardenlet import BACKUP_ENTRY, GardenletConfiguration, parse_configurations
 from gardenbus.common.api.document import section
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey
@@ -358,6 +358,7 @@ class GardenletHost(AgentHost):
             garden=ObjectLookup(bus, self._subjects, seed),
             events=deque(maxlen=MOST_EVENTS),
             extension=ExtensionRequests(bus, self._subjects, seed),
+            keeps_backups=BACKUP_ENTRY in configuration.extensions.kinds,
         )
         maker = with_extensions(new_maker(context), context, configuration.extensions)
         backend = SeedBackend(maker, files, self._clock)

@@ -27,6 +27,11 @@ class Selectors(RequestBody, frozen=True):
         return next(filter(None, (required_field(self.field_selector, *path) for path in fields)), "")
 
     @property
+    def bucket(self) -> str:
+        """The BackupBucket whose BackupEntries alone can match; "" when it may be any."""
+        return required_field(self.field_selector, "spec", "bucketName")
+
+    @property
     def labels(self) -> frozenset[tuple[str, str]]:
         """Labels with values without which nothing can match. Raises BadRequest."""
         return required_labels(self.label_selector)

@@ -13,8 +13,9 @@ from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.document_parts import FINALIZER, name_of, with_finalizer, without_finalizer
-from gardenbus.common.api.garden.backup_references import GENERATED_PREFIX, is_generated
+from gardenbus.common.api.garden.backup_references import GENERATED_PREFIX, bucket_name, is_generated, seed_name
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.api.owners import controller_of
 from gardenbus.common.errors import Forbidden
 
 
@@ -33,7 +34,9 @@ async def authorize_report(report: Report, document: Document, reads: ReadCache)
             report_admission.check_shoot(document, report.seed, str(report.key))
         case "seed" if report.key == own_seed(report):
             return
-        case "controllerinstallation" | "bastion" | "backupbucket" if is_of_seed(report.key, document, report.seed):
+        case "controllerinstallation" | "bastion" | "backupbucket" | "backupentry" if is_of_seed(
+            report.key, document, report.seed
+        ):
             return
         case "managedseed" if await _hosts(document, report.seed, reads):
             return
@@ -45,7 +48,7 @@ async def authorize_apply(report: Report, reads: ReadCache) -> Precondition:
     """Raise Forbidden unless the gardenlet may apply this manifest; returns the precondition of the write.
 
     It may apply its own Seed with its BackupBucket and the credentials that were generated for that, the Seed of a
-    ManagedSeed whose shoot it hosts, and the ShootStates of its shoots.
+    ManagedSeed whose shoot it hosts, and the ShootStates and BackupEntries of its shoots.
     """
     if key_of(report.body) != report.key:
         raise Forbidden(f"the manifest is not of {report.key}, which the subject names")
@@ -54,6 +57,8 @@ async def authorize_apply(report: Report, reads: ReadCache) -> Precondition:
             return await _shoot_of_state(report, reads)
         case "backupbucket":
             return await _seed_of_bucket(report, reads)
+        case "backupentry":
+            return await _shoot_of_entry(report, reads)
         case "secret" if is_generated(report.key):
             return await _bucket_of_secret(report, reads)
         case _:
@@ -144,6 +149,25 @@ async def _seed_of_bucket(report: Report, reads: ReadCache) -> Precondition:
     if seed.is_deleting:
         raise Forbidden(f"{report.key}: seed {report.seed} is being deleted")
     return Precondition(seed.key, seed.version)
+
+
+async def _shoot_of_entry(report: Report, reads: ReadCache) -> Precondition:
+    """Precondition on the shoot of a BackupEntry, whose uid ends its name; an entry moves with its shoot."""
+    owner = controller_of(report.body) or {}
+    shoot = await reads.get(ObjectKey("shoot", report.key.namespace, str(owner.get("name") or "")))
+    if (
+        shoot is None
+        or not report.key.name.endswith(f"--{shoot.uid}")
+        or not report_admission.is_responsible(shoot.document(), report.seed)
+    ):
+        raise Forbidden(f"{report.key}: its shoot is not on seed {report.seed}")
+    seed, stored = await reads.get(own_seed(report)), await reads.get(report.key)
+    buckets = {None if seed is None else seed.uid, None if stored is None else bucket_name(stored.document())}
+    if not report_admission.concerns(shoot.document(), seed_name(report.body)):
+        raise Forbidden(f"{report.key}: spec.seedName is no seed of its shoot")
+    if bucket_name(report.body) not in buckets:
+        raise Forbidden(f"{report.key}: spec.bucketName is not the bucket of seed {report.seed}")
+    return Precondition(shoot.key, shoot.version)
 
 
 async def _bucket_of_secret(report: Report, reads: ReadCache) -> Precondition:

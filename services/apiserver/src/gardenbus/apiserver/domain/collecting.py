@@ -23,7 +23,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.users import ANONYMOUS
 from gardenbus.common.errors import BadRequest, Forbidden
 
-SERVICES_KINDS = CONTROLLER_OWNED_KINDS | {"controllerrevision", "shootstate", "backupbucket"}
+SERVICES_KINDS = CONTROLLER_OWNED_KINDS | {"controllerrevision", "shootstate", "backupbucket", "backupentry"}
 
 _NOBODYS = RejectionMessage(
     "metadata.ownerReferences: it is not known who set the one to {owner}: take it off and set it again, or delete"

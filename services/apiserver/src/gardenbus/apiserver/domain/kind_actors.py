@@ -47,6 +47,7 @@ ACTORS: Mapping[str, str] = {
     "Secret": "identity (credentials, bootstrap tokens), controllermanager, placement",
     "Quota": "apiserver (sums), controllermanager",
     "BackupBucket": f"{_CONTROLLER_MANAGER}, gardenlet",
+    "BackupEntry": f"{_CONTROLLER_MANAGER}, gardenlet",
     "Bastion": f"{_CONTROLLER_MANAGER}, gardenlet",
     "Plant": _CONTROLLER_MANAGER,
     "ControllerRegistration": f"apiserver, {_CONTROLLER_MANAGER}",

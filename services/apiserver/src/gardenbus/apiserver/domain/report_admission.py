@@ -88,6 +88,12 @@ def check_seed_claim(shoot: Document, reported: Document) -> None:
         raise Forbidden(f"status.seedName: {claimed!r} cannot be reported: it is {now or 'empty'}, spec has {target!r}")
 
 
+def check_own_claim(reported: Document, seed: str) -> None:
+    """Raise Forbidden when a report names another seed than its gardenlet's as the one that has a BackupEntry."""
+    if (claimed := reported.get("seedName")) not in (None, seed):
+        raise Forbidden(f"status.seedName: {claimed!r} cannot be reported by the gardenlet of seed {seed}")
+
+
 def with_highest_observed_generation(status: Document, reported: Document) -> Document:
     """The `reported` status with the highest observedGeneration so far: it never decreases."""
     before: Any = status.get("observedGeneration")

@@ -241,6 +241,8 @@ class ReportHandler:
         status = report_admission.reported_status(report.body)
         if report.key.kind == "shoot":
             report_admission.check_seed_claim(document, status)
+        if report.key.kind == "backupentry":
+            report_admission.check_own_claim(status, report.seed)
         stamped = merge_report(
             section(document, "status"), stamps, report=status, incarnation=report.incarnation, sequence=report.sequence
         )
@@ -252,7 +254,7 @@ class ReportHandler:
         merged = report_admission.finish_deletion({**document, "status": new_status})
         if report.key.kind == "managedseed":
             merged = await with_gardenlet_finalizer(merged, reads)
-        if report.key.kind == "backupbucket":
+        if report.key.kind in ("backupbucket", "backupentry"):
             merged = with_finalizer(merged)
         if report.key.kind == "bastion":
             merged = report_admission.with_bastion_finalizer(merged)

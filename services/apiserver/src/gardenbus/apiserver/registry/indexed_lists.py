@@ -13,6 +13,7 @@ PAGE_MAX = 200
 
 SHOOT = "shoot"
 INSTALLATION = "controllerinstallation"
+ENTRY = "backupentry"
 
 
 class IndexedList(NamedTuple):
@@ -54,6 +55,15 @@ def installations_on_seed(store: Store, seed: str) -> IndexedList:
         return [key for key in await store.referring(ObjectKey("seed", "", seed)) if key.kind == INSTALLATION]
 
     return IndexedList(store, INSTALLATION, keys)
+
+
+def entries_in_bucket(store: Store, bucket: str) -> IndexedList:
+    """BackupEntries in a bucket."""
+
+    async def keys() -> Sequence[ObjectKey]:
+        return [key for key in await store.referring(ObjectKey("backupbucket", "", bucket)) if key.kind == ENTRY]
+
+    return IndexedList(store, ENTRY, keys)
 
 
 def objects_named(store: Store, kind: str, name: str) -> IndexedList:

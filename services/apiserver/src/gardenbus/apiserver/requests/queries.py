@@ -11,9 +11,11 @@ from gardenbus.apiserver.domain.request_subjects import ListTarget
 from gardenbus.apiserver.domain.responses import RequestResponse, success_response
 from gardenbus.apiserver.registry.bus_lists import BusLists, as_object
 from gardenbus.apiserver.registry.indexed_lists import (
+    ENTRY,
     INSTALLATION,
     SHOOT,
     IndexedList,
+    entries_in_bucket,
     installations_on_seed,
     objects_named,
     shoots_on_seed,
@@ -241,6 +243,8 @@ class ObjectReader:
         """The index that has all that can match, and little else; None when all of the kind must be looked through."""
         if query.selected_name:
             return objects_named(self._store, target.kind, query.selected_name)
+        if target.kind == ENTRY and query.bucket:
+            return entries_in_bucket(self._store, query.bucket)
         on_seed = {SHOOT: shoots_on_seed, INSTALLATION: installations_on_seed}.get(target.kind)
         return on_seed(self._store, query.seed) if on_seed is not None and query.seed else None
 

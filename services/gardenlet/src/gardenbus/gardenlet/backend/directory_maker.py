@@ -70,3 +70,7 @@ class DirectoryMaker(ABC):
     async def delete_bucket(self, name: str) -> None:
         """Remove the bucket's directory."""
         self._buckets.remove(name)
+
+    async def delete_backups(self, entry: str) -> None:
+        """None are made."""
+        del entry

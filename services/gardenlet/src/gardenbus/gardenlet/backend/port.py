@@ -149,6 +149,10 @@ class Maker(Protocol):
         """Remove the backup bucket; idempotent. Raises StepFailed."""
         ...
 
+    async def delete_backups(self, entry: str) -> None:
+        """Remove the backups of a shoot that lived on after it (`keeps_backups`); idempotent. Raises StepFailed."""
+        ...
+
 
 class GardenReader(Protocol):
     """Reads what the garden lets a gardenlet read: CloudProfiles, and the Secrets that its shoots name."""
@@ -219,6 +223,8 @@ class MakerContext(NamedTuple):
     garden: GardenReader = NullGardenReader()
     events: deque[BackendEvent] = deque(maxlen=0)
     extension: Extension = NoExtension()
+    keeps_backups: bool = False
+    """The backups of a shoot that is deleted live on, until they are deleted as well."""
 
 
 MOST_EVENTS = 100

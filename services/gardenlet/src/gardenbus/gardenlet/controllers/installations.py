@@ -13,6 +13,7 @@ from gardenbus.common.api.document_parts import is_deleting, key_of_document, na
 from gardenbus.common.api.garden.extensions import EXTENSIONS_READY, REGISTRATION_FINALIZER, KindType
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
+from gardenbus.gardenlet.controllers.backups import BackupsReconciler
 from gardenbus.gardenlet.domain.installations import (
     InstallationFacts,
     SeedExtensions,
@@ -34,10 +35,11 @@ _log = structlog.stdlib.get_logger()
 
 
 class InstallationsReconciler:
-    """See the module. `on_change` is called when shoots may have waited for what has changed."""
+    """See the module. `backups`: buckets and entries in the seed are in use as well."""
 
-    def __init__(self, seed: ServedSeed) -> None:
+    def __init__(self, seed: ServedSeed, backups: BackupsReconciler) -> None:
         self._seed = seed
+        self._backups = backups
         self._checked_at = float("-inf")
         self._checked: object = None
         self._extensions: SeedExtensions | None = None
@@ -95,7 +97,8 @@ class InstallationsReconciler:
     async def _checked_ones(self, extensions: SeedExtensions) -> SeedExtensions:
         """The installations with the conditions that are reported of them."""
         seed_spec = section(self._seed.cache.seed or {}, "spec")
-        present = present_extensions(self._shoot_specs(), seed_spec, extensions.registrations)
+        backups = self._backups.present if self._backups.is_in_use else frozenset[KindType]()
+        present = present_extensions(self._shoot_specs(), seed_spec, extensions.registrations, backups)
         in_seed: Mapping[str, Document] = await self._seed.backend.heartbeats() if extensions.installations else {}
         checked = [await self._check(each, extensions, present, in_seed) for each in extensions.installations]
         return extensions._replace(installations=checked)

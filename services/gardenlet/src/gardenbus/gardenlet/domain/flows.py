@@ -60,10 +60,18 @@ _MIGRATE = (
     FlowStep("release-namespace", "Deleting Shoot namespace in Seed", ("release-infrastructure", "release-etcd")),
 )
 
+BACKUP_ENTRY_STEP = "backup-entry"
+"""Step that waits until there is a place for the backups of etcd; what is there lives on after the shoot."""
+
 EXTENSION_STATES = "extension-states"
 """Step whose result is the state of all extension objects, which goes into the ShootState in Gardener's form."""
 
 _EXTENSIONS_BUILD = (
+    FlowStep(
+        BACKUP_ENTRY_STEP,
+        "Waiting until the backup entry has been reconciled",
+        ("secrets", "cloud-provider-secret"),
+    ),
     FlowStep(
         "extensions-before",
         "Waiting until extension resources handled before kube-apiserver are ready",
@@ -97,6 +105,7 @@ _EXTENSIONS_BUILD = (
     ),
 )
 _EXTENSIONS_BUILD_ORDER = {
+    "etcd": (BACKUP_ENTRY_STEP,),
     "control-plane": ("extensions-before",),
     "machines": ("control-plane-extension", "operating-system-config"),
     "system-components": ("extensions-after", "container-runtimes"),
@@ -141,8 +150,16 @@ _EXTENSIONS_MIGRATE = (
         "Waiting until shoot control plane has been prepared for migration",
         ("migrate-extensions",),
     ),
+    FlowStep(
+        "migrate-backup-entry",
+        "Waiting until the backup entry has been migrated to the destination seed",
+        ("stop-control-plane",),
+    ),
 )
-_EXTENSIONS_MIGRATE_ORDER = {"stop-control-plane": ("migrate-control-plane",)}
+_EXTENSIONS_MIGRATE_ORDER = {
+    "stop-control-plane": ("migrate-control-plane",),
+    "release-namespace": ("migrate-backup-entry",),
+}
 
 _FORCED_EXTENSIONS = (
     FlowStep("force-delete-extensions", "Waiting until extension resources have been deleted"),
@@ -205,7 +222,7 @@ DESTROYS = {
     "delete-container-runtimes": ("container-runtimes",),
     "delete-extensions-before": ("extensions-before", "extensions-after", "extensions-after-workers"),
     "delete-control-plane-extension": ("control-plane-extension",),
-    "delete-extensions-after": (EXTENSION_STATES,),
+    "delete-extensions-after": (EXTENSION_STATES, BACKUP_ENTRY_STEP),
     "migrate-extensions": (
         EXTENSION_STATES,
         "extensions-before",
@@ -215,6 +232,7 @@ DESTROYS = {
         "container-runtimes",
     ),
     "migrate-control-plane": ("control-plane-extension",),
+    "migrate-backup-entry": (BACKUP_ENTRY_STEP,),
     "force-delete-extensions": (
         "infrastructure",
         "network",
@@ -226,6 +244,7 @@ DESTROYS = {
         "operating-system-config",
         "container-runtimes",
         EXTENSION_STATES,
+        BACKUP_ENTRY_STEP,
     ),
     "delete-managed-resources": (),
     "delete-cluster": ("system-components", "tunnel"),

@@ -117,15 +117,22 @@ def needed_by_shoot(
 
 
 def present_extensions(
-    shoot_specs: Iterable[Document], seed_spec: Document, registrations: Sequence[Document]
+    shoot_specs: Iterable[Document],
+    seed_spec: Document,
+    registrations: Sequence[Document],
+    backups: AbstractSet[KindType] | None = frozenset(),
 ) -> frozenset[KindType]:
-    """Kinds and types of which something is in the seed: of the shoots that it runs, and of its backup."""
+    """Kinds and types of which something is in the seed: of the shoots that it runs, and of its backup.
+
+    `backups`: those of its BackupBucket and BackupEntries; None where they are not known.
+    """
     found, automatic = set[KindType](), automatic_by_cluster(registrations)
     for spec in shoot_specs:
         found |= needed_by_shoot(spec, seed_spec, automatic)
     if backup := section(seed_spec, "backup").get("provider"):
         found.add(("BackupBucket", str(backup)))
-    return frozenset(found)
+        found |= {("BackupEntry", str(backup))} if backups is None else set()
+    return frozenset(found | (backups or set()))
 
 
 def deployment_of(installation: Document) -> str:

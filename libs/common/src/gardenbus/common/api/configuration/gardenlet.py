@@ -20,10 +20,10 @@ from gardenbus.common.errors import SettingsInvalid
 KIND = "GardenletConfiguration"
 API_GROUP = "gardenlet.config.gardener.cloud"
 Quantity = str | int | float
-BACKUP_BUCKET, BASTION, DNS_RECORD = "BackupBucket", "Bastion", "DNSRecord"
+BACKUP_BUCKET, BACKUP_ENTRY, BASTION, DNS_RECORD = "BackupBucket", "BackupEntry", "Bastion", "DNSRecord"
 EXTENSION_KINDS = frozenset({
-    BACKUP_BUCKET, BASTION, "ContainerRuntime", "ControlPlane", DNS_RECORD, "Extension", "Infrastructure", "Network",
-    "OperatingSystemConfig", "Worker",
+    BACKUP_BUCKET, BACKUP_ENTRY, BASTION, "ContainerRuntime", "ControlPlane", DNS_RECORD, "Extension",
+    "Infrastructure", "Network", "OperatingSystemConfig", "Worker",
 })  # fmt: skip
 """Kinds of extension objects that a gardenlet writes."""
 
@@ -89,6 +89,16 @@ class ManagedSeedSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     jitter_updates: bool = False
     """Changes are spread over that time, so that not all gardenlets restart at once."""
+
+
+class BackupEntrySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Backups of shoots that were deleted."""
+
+    deletion_grace_period_hours: int = 0
+    """Time that a BackupEntry lives on after its shoot was deleted."""
+
+    deletion_grace_period_shoot_purposes: Sequence[str] = ()
+    """Purposes of the shoots for which it does; empty: all. The other ones' are deleted at once."""
 
 
 class CertificateSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,6 +182,7 @@ class GardenletConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     shoot: ShootSettings = ShootSettings()
     shoot_care_period: timedelta = timedelta(minutes=1)
     managed_seed: ManagedSeedSettings = ManagedSeedSettings()
+    backup_entry: BackupEntrySettings = BackupEntrySettings()
     certificate: CertificateSettings = DEFAULT_CERTIFICATE
     backend: ShootBackendSettings = ShootBackendSettings()
     extensions: ExtensionSettings = ExtensionSettings()
@@ -198,6 +209,7 @@ def parse_configurations(
             *_reservation_problems(each.values),
             *_backend_problems(each.values, backends),
             *_extension_problems(each.values),
+            *_backup_problems(each.values),
             *_rotation_problems(each.values),
         )
     ]
@@ -219,6 +231,7 @@ _GROUPS: Mapping[str, type[msgspec.Struct]] = {
     "lease": LeaseSettings,
     "shoot": ShootSettings,
     "managed_seed": ManagedSeedSettings,
+    "backup_entry": BackupEntrySettings,
     "certificate": CertificateSettings,
     "backend": ShootBackendSettings,
     "extensions": ExtensionSettings,
@@ -257,11 +270,22 @@ def _extension_problems(values: Mapping[str, Any]) -> list[str]:
     problems: list[str] = []
     if "extensions" in values and not settings.kubeconfig:
         problems.append("backend.extensions.kubeconfig: must name the kubeconfig of the seed's Kubernetes API")
+    if BACKUP_ENTRY in settings.kinds and BACKUP_BUCKET not in settings.kinds:
+        problems.append(f"backend.extensions.kinds: {BACKUP_ENTRY} needs {BACKUP_BUCKET}, which an entry is in")
     if DNS_RECORD in settings.kinds and not settings.address:
         problems.append(
             f"backend.extensions.address: must be the address of the API servers of shoots, as {DNS_RECORD} is in kinds"
         )
     return problems
+
+
+def _backup_problems(values: Mapping[str, Any]) -> list[str]:
+    """Purposes choose who has a grace period, so there must be one."""
+    settings = BackupEntrySettings(**values.get("backup_entry", {}))
+    if settings.deletion_grace_period_hours or not settings.deletion_grace_period_shoot_purposes:
+        return []
+    field = "controllers.backupEntry.deletionGracePeriodShootPurposes"
+    return [f"{field}: deletionGracePeriodHours must be above 0 where purposes are stated"]
 
 
 def _rotation_problems(values: Mapping[str, Any]) -> list[str]:
@@ -318,12 +342,21 @@ def _extension_kinds(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kinds))
 
 
+def _purposes(value: Any) -> tuple[str, ...]:
+    """Read a list of purposes of shoots."""
+    purposes = cast("list[Any]", value) if isinstance(value, list) else [value]
+    if unknown := sorted({str(each) for each in purposes} - set(_PURPOSES)):
+        raise ValueError(f"no such purposes: {', '.join(unknown)}; there are {', '.join(_PURPOSES)}")
+    return tuple(dict.fromkeys(purposes))
+
+
 def _options(value: Any) -> Document:
     if not isinstance(value, dict):
         raise ValueError(f"must be a mapping, is {value!r}")  # noqa: TRY004  one error for whatever is no mapping
     return cast("Document", value)
 
 
+_PURPOSES = ("development", "evaluation", "infrastructure", "production", "testing")
 _OPEN: Table = {OTHERS: ACCEPTED}
 
 
@@ -342,7 +375,6 @@ def _thresholds(attribute: str) -> reader.Entries:
 
 _OTHER_CONTROLLERS = _without_effect(
     "backupBucket",
-    "backupEntry",
     "bastion",
     "controllerInstallation",
     "controllerInstallationCare",
@@ -425,6 +457,11 @@ _TABLE: Table = {
             ),
             "conditionThresholds": _thresholds("shoot.condition_thresholds"),
             "syncPeriod": Field("shoot_care_period", reader.positive_duration),
+        },
+        "backupEntry": {
+            **_without_effect("concurrentSyncs"),
+            "deletionGracePeriodHours": Field("backup_entry.deletion_grace_period_hours", reader.count_or_zero),
+            "deletionGracePeriodShootPurposes": Field("backup_entry.deletion_grace_period_shoot_purposes", _purposes),
         },
         "managedSeed": {
             "concurrentSyncs": Field("managed_seed.concurrent_syncs", reader.count),

@@ -35,6 +35,16 @@ def bucket_of(entry: Document) -> ObjectKey | None:
     return _cluster_scoped("backupbucket", section(entry, "spec").get("bucketName"))
 
 
+def bucket_name(entry: Document) -> str:
+    """The name of the bucket of a BackupEntry; "" where nothing can be read."""
+    return name_of(section(entry, "spec").get("bucketName"))
+
+
+def seed_name(backup: Document) -> str:
+    """The seed that a BackupBucket or a BackupEntry is for; "" where nothing can be read."""
+    return name_of(section(backup, "spec").get("seedName"))
+
+
 def backup_references(document: Document) -> Iterator[tuple[str, ObjectKey]]:
     """Yield each object that a BackupBucket or BackupEntry names, behind the path of the field."""
     spec = section(document, "spec")

@@ -7,6 +7,7 @@
       │      Shoot ◄── ManagedSeed ──► the Seed that it makes, and what that one's configuration names
       ├──► Secrets and ConfigMaps that it names
       ├◄── BackupBucket ──► the Secret with credentials that were generated for it
+      ├◄── BackupEntry
       └◄── ControllerInstallation ──► ControllerDeployment, and the Lease of its heartbeat
 
 Source: Gardener's seed authorizer (pkg/admissioncontroller/webhook/auth/seed/graph).

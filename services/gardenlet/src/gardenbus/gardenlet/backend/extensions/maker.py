@@ -3,6 +3,7 @@
 | step of the flow | what extensions are requested |
 |---|---|
 | namespace, cloud-provider-secret | nothing: namespace, Cluster, credentials and copies are made for them |
+| backup-entry, migrate-backup-entry | a BackupEntry, which lives on after the shoot |
 | infrastructure, dns-record, network, machines | Infrastructure, DNSRecord, Network, Worker |
 | those of `EXTENSION_STEPS` | the others |
 | clean-up-cluster | nothing: the Cluster says that the shoot is being deleted |
@@ -17,9 +18,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import cast
 
-from gardenbus.common.api.configuration.gardenlet import BACKUP_BUCKET, BASTION, DNS_RECORD, ExtensionSettings
+from gardenbus.common.api.configuration.gardenlet import (
+    BACKUP_BUCKET,
+    BACKUP_ENTRY,
+    BASTION,
+    DNS_RECORD,
+    ExtensionSettings,
+)
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings, name_of, only_text
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.gardenlet.backend.extensions.actor import ExtensionActor, names_of
 from gardenbus.gardenlet.backend.extensions.backups import SeedBackups
@@ -31,6 +39,7 @@ from gardenbus.gardenlet.backend.extensions.seed_api import SeedAPI
 from gardenbus.gardenlet.backend.extensions.shoot_namespaces import ShootNamespaces, required
 from gardenbus.gardenlet.backend.port import Kept, KubeconfigRequest, Maker, MakerContext, StepFailed, StepRequest
 from gardenbus.gardenlet.domain.extension_objects import specs
+from gardenbus.gardenlet.domain.extension_objects.backups import core_entry, entry_key
 from gardenbus.gardenlet.domain.extension_objects.kinds import (
     FORCED_WAIT,
     WAITS,
@@ -41,7 +50,7 @@ from gardenbus.gardenlet.domain.extension_objects.kinds import (
 )
 from gardenbus.gardenlet.domain.extension_objects.specs import Handling, Moment, ShootFacts
 from gardenbus.gardenlet.domain.extension_objects.states import EXTENSIONS, RESOURCES, entry_of, sorted_entries
-from gardenbus.gardenlet.domain.flows import DESTROYS, EXTENSION_STATES, EXTENSION_STEPS
+from gardenbus.gardenlet.domain.flows import BACKUP_ENTRY_STEP, DESTROYS, EXTENSION_STATES, EXTENSION_STEPS
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import NETWORKING, ShootName
 from gardenbus.gardenlet.domain.shoot_status import technical_id
@@ -72,7 +81,11 @@ class ExtensionsMaker:
         self._namespaces = ShootNamespaces(context.seed_name, api, context.garden, context.clock)
         self._actor = ExtensionActor(api, context.clock, waits)
         self.bastions = SeedBastions(api, context.clock) if BASTION in settings.kinds else None
-        self.backups = SeedBackups(api, context.garden, context.clock) if BACKUP_BUCKET in settings.kinds else None
+        self._seed_name = context.seed_name
+        has_entries, delete = BACKUP_ENTRY in settings.kinds, inner.delete_backups
+        self.backups = (
+            SeedBackups(api, context, delete, has_entries=has_entries) if BACKUP_BUCKET in settings.kinds else None
+        )
         self._forced = ForcedDeletion(api, context.clock)
         self._health = ExtensionHealth(context.seed_name, api, context.garden, context.clock, self._kinds)
         self._policy = DeletionPolicy(context.seed_name, api, context.clock)
@@ -81,6 +94,7 @@ class ExtensionsMaker:
             "cloud-provider-secret": self._make_credentials,
             "infrastructure": self._make_infrastructure,
             "dns-record": self._make_dns_records,
+            BACKUP_ENTRY_STEP: self._make_backup_entry,
             "extensions-before": lambda request: self._make_extensions(request, "BeforeKubeAPIServer"),
             "control-plane-extension": self._make_control_plane,
             "extensions-after": lambda request: self._make_extensions(request, "AfterKubeAPIServer"),
@@ -92,6 +106,7 @@ class ExtensionsMaker:
             EXTENSION_STATES: self._read_states,
             **self._removing_steps(),
             "migrate-extensions": self._migrate_first,
+            "migrate-backup-entry": self._migrate_backup_entry,
             "migrate-control-plane": lambda request: self._migrate(request, "ControlPlane"),
             "release-infrastructure": self._release,
             "release-namespace": self._remove,
@@ -174,6 +189,13 @@ class ExtensionsMaker:
                 await self._actor.delete(DNS_RECORD, namespace, [each.name])
             await self._bring(request, each)
         await self._delete_others(request, DNS_RECORD, wanted)
+        return {}
+
+    async def _make_backup_entry(self, request: StepRequest) -> Document:
+        if self.backups is not None and self.backups.has_entries and (bucket := await self._bucket_name()):
+            observed = required(request)
+            wanted = core_entry(observed, seed_name=self._seed_name, bucket=bucket)
+            await self.backups.bring_entry(entry_key(*request.shoot, request.uid), wanted)
         return {}
 
     async def _make_control_plane(self, request: StepRequest) -> Document:
@@ -327,6 +349,18 @@ class ExtensionsMaker:
             await self._actor.migrate("Extension", namespace, names)
         return await self._read_states(request)
 
+    async def _migrate_backup_entry(self, request: StepRequest) -> Document:
+        """Hand the entry over; of a shoot that is another seed's already, only what is here of it is let go."""
+        key = entry_key(*request.shoot, request.uid)
+        if self.backups is None or not self.backups.has_entries:
+            return {}
+        if request.operation == "Leave":
+            await self.backups.release_entry(key.name)
+        elif (observed := required(request)).spec_seed != self._seed_name:
+            wanted = core_entry(observed, seed_name=observed.spec_seed, bucket=await self._bucket_name())
+            await self.backups.migrate_entry(key, wanted)
+        return {}
+
     async def _release(self, request: StepRequest) -> Document:
         """Delete what was migrated; the Infrastructure, and what outlives the API server, are migrated first."""
         await self._delete(request, "ContainerRuntime", "Network", "OperatingSystemConfig", "Worker", "ControlPlane")
@@ -350,6 +384,15 @@ class ExtensionsMaker:
             return await self._api.get(path) or {}
         except GardenbusError as error:
             raise self._api.failure(error, "The Infrastructure cannot be read") from error
+
+    async def _bucket_name(self) -> str:
+        """The name of the seed's bucket, its Seed's uid; "" for a Seed without a backup."""
+        try:
+            seed = await self._garden.get(ObjectKey("seed", "", self._seed_name))
+        except GardenbusError as error:
+            raise StepFailed(f"The Seed in the garden cannot be read: {error.message}") from error
+        found = seed or {}
+        return only_text(section(found, "metadata").get("uid")) if section(found, "spec").get("backup") else ""
 
     async def _registrations(self) -> Sequence[Document]:
         try:
@@ -433,6 +476,10 @@ class ExtensionsMaker:
     async def delete_bucket(self, name: str) -> None:
         """Remove the backup bucket."""
         await self.inner.delete_bucket(name)
+
+    async def delete_backups(self, entry: str) -> None:
+        """Remove the backups of a shoot."""
+        await self.inner.delete_backups(entry)
 
 
 def _facts(request: StepRequest) -> ShootFacts:

@@ -138,14 +138,12 @@ class EtcdBackups:
         backup, digest = await save_snapshot(cluster, folder, self._clock.now())
         return EtcdBackup(bucket=bucket, key=f"{entry}/{backup.name}", sha256=digest, revision=backup.version)
 
-    async def remove(self, cluster: Cluster) -> None:
-        """Remove all backups of a control plane that is deleted. Raises Unavailable, StaleFencingToken."""
-        self.release(cluster)
+    async def remove(self, entry: str) -> None:
+        """Remove all backups of a control plane that was deleted. Raises Unavailable, StaleFencingToken."""
         for bucket in await self._root.folders():
             with self._context.owned():
                 pass
-            folder = self._root.folder(bucket).folder(cluster.directory.name)
-            await folder.remove()
+            await self._root.folder(bucket).folder(entry).remove()
 
     def release(self, cluster: Cluster) -> None:
         """Back up no more: the control plane is not here any more."""

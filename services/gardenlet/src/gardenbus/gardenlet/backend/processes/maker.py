@@ -176,6 +176,15 @@ class ProcessesMaker:
         """Remove the bucket. Raises StepFailed while a backup in it may be needed."""
         await self.backups.delete_bucket(name)
 
+    async def delete_backups(self, entry: str) -> None:
+        """Remove all backups of a control plane."""
+        try:
+            await self.backups.remove(entry)
+        except StaleFencingToken:
+            raise
+        except GardenbusError as error:
+            raise StepFailed(error.message) from error
+
     # ------------------------------------------------------------------------------------------ steps
 
     async def make(self, request: StepRequest) -> Document:
@@ -310,7 +319,8 @@ class ProcessesMaker:
 
     async def _delete_etcd(self, cluster: Cluster, request: StepRequest) -> Document:
         await self._release_etcd(cluster, request)
-        await self.backups.remove(cluster)
+        if not self._context.keeps_backups:
+            await self.delete_backups(cluster.directory.name)
         return {}
 
     async def _release_etcd(self, cluster: Cluster, request: StepRequest) -> Document:

@@ -1,4 +1,4 @@
-"""BackupBuckets of the garden: their objects in the seed's API, and what is reported of them.
+"""BackupBuckets and BackupEntries of the garden: their objects in the seed's API, and what is reported of them.
 
 | object in the seed | done | reported: lastOperation |
 |---|---|---|
@@ -7,15 +7,20 @@
 | with an error | nothing; one that has failed is requested again after 30 s | Error, with the error |
 | ready | nothing; a bucket is requested again each 12 h | Succeeded |
 
-Source: Gardener's `pkg/gardenlet/controller/backupbucket`, and `pkg/api/core/v1beta1/helper/common.go`.
+An entry is requested once its bucket is ready. It is the matter of the seed in `status.seedName`, and before there is
+one of that in `spec.seedName`: where the two differ, the former migrates it, and the latter restores it.
+
+Source: Gardener's `pkg/gardenlet/controller/{backupbucket,backupentry}`, and `pkg/api/core/v1beta1/helper/common.go`.
 """
 
-from datetime import datetime, timedelta
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import FINALIZER, is_deleting, name_of
 from gardenbus.common.api.garden.backup_references import generated_secret_key
+from gardenbus.common.api.garden.extensions import KindType
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.api.owners import controller_reference
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
@@ -23,12 +28,15 @@ from gardenbus.gardenlet.domain.extension_objects.cluster import CORE
 from gardenbus.gardenlet.domain.extension_objects.contract import (
     TIMESTAMP,
     LastError,
+    is_migrated,
     is_not_picked_up,
     last_error,
     ready_problem,
 )
-from gardenbus.gardenlet.domain.extension_objects.kinds import ExtensionObject
+from gardenbus.gardenlet.domain.extension_objects.kinds import ExtensionObject, path_of
 from gardenbus.gardenlet.domain.managed_resources.names import annotations_of
+from gardenbus.gardenlet.domain.operations import ObservedShoot
+from gardenbus.gardenlet.domain.shoot_status import technical_id
 
 RENEWED_AFTER = timedelta(hours=12)
 """Time after which a bucket is requested again, as in Gardener."""
@@ -39,14 +47,20 @@ BUCKET_RECONCILED = "Backup Bucket has been successfully reconciled."
 BUCKET_DELETED = "Backup Bucket has been successfully deleted."
 _GENERATED_INTO = "backupbucket.extensions.gardener.cloud/generated-secret-namespace"
 
-BackupOperation = Literal["Create", "Reconcile", "Delete"]
+PURPOSE = "shoot.gardener.cloud/purpose"
+FORCE_DELETION = "backupentry.core.gardener.cloud/force-deletion"
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+
+BackupOperation = Literal["Create", "Reconcile", "Restore", "Migrate", "Delete"]
 _WORDS: dict[BackupOperation, str] = {
     "Create": "Reconciliation",
     "Reconcile": "Reconciliation",
+    "Restore": "Restoration",
+    "Migrate": "Migration",
     "Delete": "Deletion",
 }
-_PROGRESS = {"Processing": 0, "Error": 50, "Succeeded": 100}
-_COMPARED = ("type", "providerConfig", "region", "secretRef")
+_PROGRESS = {"Pending": 0, "Processing": 0, "Error": 50, "Succeeded": 100}
+_COMPARED = ("type", "providerConfig", "region", "secretRef", "backupBucketProviderStatus")
 _SUCCEEDED = "Succeeded"
 
 
@@ -73,10 +87,21 @@ def bucket_finding(bucket: Document | None) -> BucketFinding:
     return BucketFinding(is_ready=is_ready(bucket) and not is_deleting(bucket), problem=backup_problem(bucket))
 
 
-def has_spec_of(core: Document, wanted: Document) -> bool:
-    """True if a core object has the spec that is wanted, whatever else it has."""
-    spec = section(core, "spec")
-    return all(spec.get(field) == value for field, value in section(wanted, "spec").items())
+def has_all_of(core: Document, wanted: Document) -> bool:
+    """True if a core object has the spec and the annotations that are wanted, whatever else it has."""
+    return all(
+        section(core, *path).get(field) == value
+        for path in (("spec",), ("metadata", "annotations"))
+        for field, value in section(wanted, *path).items()
+    )
+
+
+def kinds_present(bucket: Document | None, entries: Collection[Document]) -> frozenset[KindType]:
+    """Kinds and types of a seed's bucket, and of the entries in it."""
+    if bucket is None:
+        return frozenset()
+    provider = str(section(bucket, "spec", "provider").get("type"))
+    return frozenset({("BackupBucket", provider)} | ({("BackupEntry", provider)} if entries else set()))
 
 
 def core_bucket(seed: Document, credentials: ObjectKey) -> Document:
@@ -116,9 +141,93 @@ def bucket_object(bucket: Document) -> ExtensionObject:
     return ExtensionObject("BackupBucket", "", name, wanted, annotations=annotations)
 
 
-def secret_name(bucket: Document) -> str:
-    """Name of the copy in the seed of a bucket's credentials."""
-    return f"bucket-{name_of(bucket)}"
+def entry_key(namespace: str, name: str, uid: str) -> ObjectKey:
+    """The BackupEntry of a shoot, called as the directory of its backups."""
+    return ObjectKey("backupentry", namespace, f"{technical_id(namespace, name)}--{uid}")
+
+
+def core_entry(observed: ObservedShoot, *, seed_name: str, bucket: str) -> Document:
+    """The BackupEntry of a shoot."""
+    key = entry_key(observed.namespace, observed.name, observed.uid)
+    owner = {
+        "apiVersion": CORE,
+        "kind": "Shoot",
+        "name": observed.name,
+        "uid": observed.uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }
+    metadata: Document = {
+        "name": key.name,
+        "namespace": key.namespace,
+        "finalizers": [FINALIZER],
+        "ownerReferences": [owner],
+        "annotations": {PURPOSE: observed.spec.get("purpose") or "evaluation"},
+    }
+    spec = {"bucketName": bucket, "seedName": seed_name}
+    return {"apiVersion": CORE, "kind": "BackupEntry", "metadata": metadata, "spec": spec}
+
+
+def entry_object(entry: Document, bucket: Document) -> ExtensionObject:
+    """The object in the seed of a BackupEntry."""
+    of_bucket = bucket_object(bucket).spec
+    wanted = {
+        **of_bucket,
+        "bucketName": name_of(bucket),
+        "secretRef": {"name": secret_name(entry), "namespace": GARDEN_NAMESPACE},
+    }
+    if (made := section(bucket, "status").get("providerStatus")) is not None:
+        wanted["backupBucketProviderStatus"] = made
+    return ExtensionObject("BackupEntry", "", name_of(entry), wanted)
+
+
+def secret_name(core: Document) -> str:
+    """Name of the copy in the seed of the credentials of a bucket, or of an entry."""
+    return f"{'entry' if core['kind'] == 'BackupEntry' else 'bucket'}-{name_of(core)}"
+
+
+def path_of_core(core: Document) -> str:
+    """Path of the object in the seed of a bucket or an entry."""
+    return path_of(core["kind"], "", name_of(core))
+
+
+def is_responsible(entry: Document, seed_name: str) -> bool:
+    """True if an entry is the matter of this seed."""
+    return (section(entry, "status").get("seedName") or section(entry, "spec").get("seedName")) == seed_name
+
+
+def is_for(entry: Document, seed_name: str) -> bool:
+    """True if an entry is to be on this seed, whichever has it."""
+    return section(entry, "spec").get("seedName") == seed_name
+
+
+def entry_problem(entry: Document | None, seed_name: str) -> str | None:
+    """Reason why an entry is not ready on a seed; None when it is."""
+    if entry is None:
+        return "it does not exist"
+    if (error := last_error(entry)) is not None:
+        return error.description
+    if (has_it := section(entry, "status").get("seedName")) != seed_name:
+        return f"it is on seed {has_it}" if has_it else "no seed has it yet"
+    return ready_problem(entry)
+
+
+def is_moving(entry: Document) -> bool:
+    """True while the seed that has an entry is not the one that it is to be on."""
+    has_it = section(entry, "status").get("seedName")
+    return bool(has_it) and not is_for(entry, str(has_it))
+
+
+def kept_until(entry: Document, *, hours: int, purposes: Collection[str]) -> datetime | None:
+    """Time until which a deleted entry lives on; None where its deletion is not put off."""
+    metadata = section(entry, "metadata")
+    annotations, deleted_at = section(metadata, "annotations"), parse_timestamp(metadata.get("deletionTimestamp"))
+    purpose = annotations.get(PURPOSE)
+    if annotations.get(FORCE_DELETION) in _TRUE or deleted_at is None:
+        return None
+    if purposes and purpose and purpose not in purposes:
+        return None
+    return deleted_at + timedelta(hours=hours)
 
 
 def generated_secret(bucket: Document, in_seed: Document) -> Document:
@@ -138,7 +247,7 @@ def plan_backup(
     renewed_after: timedelta | None = None,
 ) -> ObjectPlan:
     """Decide by the table of the module. `credentials_at`: when the copy of its credentials was written."""
-    if live is None or _differs(section(live, "spec"), wanted.spec):
+    if live is None or _differs(section(live, "spec"), wanted.spec) or is_migrated(live):
         return ObjectPlan(is_requested=True)
     last, error = section(live, "status", "lastOperation"), last_error(live)
     requested_at = parse_timestamp(annotations_of(live).get(TIMESTAMP))
@@ -166,22 +275,43 @@ def plan_backup(
 def operation_type(core: Document) -> BackupOperation:
     """Type of the operation that is done on a core object now."""
     last = section(core, "status", "lastOperation")
+    kind, has_succeeded = last.get("type"), last.get("state") == _SUCCEEDED
     if is_deleting(core):
         return "Delete"
-    if not last or (last.get("type") == "Create" and last.get("state") != _SUCCEEDED):
-        return "Create"
-    return "Reconcile"
+    if is_moving(core):
+        return "Migrate"
+    if kind == "Migrate" or (kind == "Restore" and not has_succeeded):
+        return "Restore"
+    return "Create" if not last or (kind == "Create" and not has_succeeded) else "Reconcile"
 
 
-def begun(core: Document, now: datetime) -> Document:
+def begun(core: Document, now: datetime, results: Document | None = None) -> Document:
     """The status of an object whose operation has begun."""
     text = f"{_WORDS[operation_type(core)]} of {core['kind']} state initialized."
-    return _status(core, "Processing", text, now=now)
+    return _status(core, "Processing", text, now=now, results=results)
 
 
-def ended(core: Document, description: str, now: datetime, results: Document | None = None) -> Document:
-    """The status of an object whose operation has succeeded, with its results."""
+def ended(core: Document, now: datetime, results: Document | None = None) -> Document:
+    """The status of an object whose operation has succeeded, with its results; that of one at rest stays."""
+    operation = operation_type(core)
+    description = f"{_WORDS[operation]} of BackupEntry succeeded."
+    if core["kind"] == "BackupBucket":
+        description = BUCKET_DELETED if operation == "Delete" else BUCKET_RECONCILED
+    if operation == "Reconcile" and is_ready(core):
+        description = section(core, "status", "lastOperation")["description"]
     return _status(core, _SUCCEEDED, description, now=now, results=results)
+
+
+def pending(entry: Document, until: datetime, now: datetime) -> Document:
+    """The status of an entry whose deletion is put off."""
+    text = f"Deletion of backup entry is scheduled for {until.astimezone(UTC):%Y-%m-%d %H:%M:%S} +0000 UTC"
+    return _status(entry, "Pending", text, now=now)
+
+
+def bucket_state(bucket: Document) -> str:
+    """Reason why a bucket cannot take entries."""
+    state = section(bucket, "status", "lastOperation").get("state")
+    return f"associated BackupBucket state is not Succeeded but {state}"
 
 
 def failed(core: Document, error: LastError, now: datetime) -> Document:

@@ -40,6 +40,7 @@ class ExtensionObject(NamedTuple):
 
 PLURALS: Mapping[str, str] = {
     "BackupBucket": "backupbuckets",
+    "BackupEntry": "backupentries",
     "Bastion": "bastions",
     "DNSRecord": "dnsrecords",
     "Infrastructure": "infrastructures",
@@ -50,7 +51,7 @@ PLURALS: Mapping[str, str] = {
     "ContainerRuntime": "containerruntimes",
     "Extension": "extensions",
 }
-"""Kinds that the gardenlet acts on, with the names of their collections; all but buckets in namespaces of shoots."""
+"""Kinds that the gardenlet acts on, with their collections; all but the first two are in namespaces of shoots."""
 
 WORKERLESS = frozenset({"DNSRecord", "Extension"})
 """Kinds that a shoot without workers has, too."""
@@ -66,6 +67,9 @@ WAITS: Mapping[str, WaitLimits] = {
     "Extension": WaitLimits(5, 30, 180),
 }
 """Kinds that are parts of shoots, with the limits of their waits. Bastions and what backups are in are none."""
+
+BACKUP_ENTRY_WAIT = WaitLimits(5, 30, 600)
+"""Limits of the wait for a BackupEntry."""
 
 FORCED_WAIT = WaitLimits(5, 300, 300)
 """Limits of a deletion that is forced: errors of what came before it are no matter."""
