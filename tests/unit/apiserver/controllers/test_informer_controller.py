@@ -6,11 +6,11 @@ import pytest
 
 from gardenbus.apiserver.controllers.informer_controller import (
     REJECTED_RETRY_SECONDS,
-    RETRY_SECONDS,
     InformerController,
 )
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.wait import RETRY_SECONDS
 from gardenbus.common.errors import Conflict, Unavailable
 from tests.support.clocks import FakeClock
 from tests.support.eventually import HANG_SECONDS

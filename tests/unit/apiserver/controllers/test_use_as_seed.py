@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from gardenbus.apiserver.controllers.informer_controller import RETRY_SECONDS
 from gardenbus.apiserver.controllers.use_as_seed import UseAsSeed
 from gardenbus.apiserver.domain.use_as_seed import FIELD
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
@@ -14,6 +13,7 @@ from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency, Writ
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.wait import RETRY_SECONDS
 from gardenbus.common.errors import Forbidden, InvalidResource, Unavailable
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot, merged
 from tests.support.clocks import FakeClock

@@ -1,5 +1,7 @@
 """Supervisor's side of the fork server: services are forked instead of started, which spares each of them the imports.
 
+An empty landscape is up after 4.3 s instead of 7.5, its 13 processes take 331 MB instead of 603 (decision 29).
+
 It serves a start of the landscape only. What ends later is started anew with the code that is installed then, and where
 there is no fork server (another system than Linux, or it died) everything is.
 """

@@ -29,7 +29,7 @@ from gardenbus.common.controller import metrics
 from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.controller.cancellation import unless_set
 from gardenbus.common.controller.timers import Timers
-from gardenbus.common.controller.wait import forever
+from gardenbus.common.controller.wait import RETRY_SECONDS, forever
 from gardenbus.common.errors import Conflict, Terminal, Transient, Unavailable
 from gardenbus.common.ports.bus import QueueMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
@@ -115,7 +115,7 @@ class ControllerSettings(msgspec.Struct, frozen=True, kw_only=True):
     drain_seconds: float = 3.0
     """Longest wait for what is in flight after `stop`."""
 
-    retry_seconds: float = 0.5
+    retry_seconds: float = RETRY_SECONDS
     """Pause after the bus did not respond."""
 
 

@@ -12,6 +12,7 @@ import structlog
 
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.timers import Timers
+from gardenbus.common.controller.wait import RETRY_SECONDS
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.bus import Bus
 
@@ -19,9 +20,6 @@ _log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 BATCH = 500
 """Objects published at once; a burst of changes must not make one long call."""
-
-RETRY_SECONDS = 0.5
-"""Pause after a failed publish."""
 
 
 class Enqueuer:

@@ -30,6 +30,7 @@ from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.controller import informer_metrics as metrics
 from gardenbus.common.controller.unreadable import skip_unreadable
+from gardenbus.common.controller.wait import RETRY_SECONDS
 from gardenbus.common.errors import Transient, Unavailable
 from gardenbus.common.ports.bus import TOMBSTONE_TTL, Bus, Follower, FollowRestarted, StreamMessage
 from gardenbus.common.ports.store import VERSION_LEAP, Store
@@ -37,8 +38,6 @@ from gardenbus.common.ports.store import VERSION_LEAP, Store
 _log = structlog.stdlib.get_logger()
 
 Callback = Callable[[ObjectKey, StoredObject | None, StoredObject | None], None]
-
-RETRY_SECONDS = 0.5
 
 MOST_REMOVALS = 100_000
 """Removals that are remembered: some 30 MB."""

@@ -13,7 +13,8 @@ from gardenbus.common.ports.clock import Clock
 
 _log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
-FOLLOW_AGAIN_SECONDS = 0.5
+RETRY_SECONDS = 0.5
+"""Pause of a loop after a server did not respond, unless it has a reason for another."""
 
 Sleep = Callable[[float], Awaitable[object]]
 """Sleep for so many seconds: a clock's, or one that can be interrupted."""
@@ -59,7 +60,7 @@ async def keep_following(
         except (Transient, NotFound) as error:
             _log.warning("stream.interrupted", content=content, reason=error.message)
             interrupted()
-        await sleep(FOLLOW_AGAIN_SECONDS)
+        await sleep(RETRY_SECONDS)
 
 
 class InterruptibleSleep:

@@ -6,11 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.delaying_queue import DelayingQueue
+from gardenbus.common.controller.wait import RETRY_SECONDS
 from gardenbus.common.errors import Conflict, Transient
 from gardenbus.common.ports.clock import Clock
-
-RETRY_SECONDS = 0.5
-"""Before another attempt when a server is away."""
 
 REJECTED_RETRY_SECONDS = 60.0
 """Before another attempt of what was rejected, unless something changes first."""

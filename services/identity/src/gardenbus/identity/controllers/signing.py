@@ -23,6 +23,7 @@ from gardenbus.common.api.identity.bootstrap_tokens import is_token_secret, read
 from gardenbus.common.api.identity.signing_requests import SigningRequest, read_signing_request, with_condition
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.delaying_queue import DelayingQueue
+from gardenbus.common.controller.wait import RETRY_SECONDS
 from gardenbus.common.errors import BadRequest, NotFound
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import EventRecord, Store
@@ -34,7 +35,6 @@ from gardenbus.identity.registry import IssuedCertificates
 
 KINDS = ("certificatesigningrequest", "secret")
 ENDED_LIFE = timedelta(hours=1)
-RETRY_SECONDS = 0.5
 RIVAL_SECONDS = 5.0
 """Interval at which a request is looked at that waits for the decision about another one."""
 REPORTER = "identity"

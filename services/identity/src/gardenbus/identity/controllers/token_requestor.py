@@ -21,6 +21,7 @@ from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.controller.delaying_queue import DelayingQueue
+from gardenbus.common.controller.wait import RETRY_SECONDS
 from gardenbus.common.errors import AlreadyExists, BadRequest, NotFound
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import EventRecord, Store
@@ -37,7 +38,6 @@ from gardenbus.identity.domain.token_requests import (
     with_token,
 )
 
-RETRY_SECONDS = 0.5
 REJECTED_SECONDS = 600.0
 """After which a request that was rejected is looked at again: roles and revocations change."""
 
