@@ -190,10 +190,12 @@ def test_a_group_has_a_role_of_the_landscape_and_the_highest_counts() -> None:
     assert role_of(rita, AuthorizationFacts(roles)) == "viewer"
 
 
-def test_a_gardenlet_reads_what_its_seed_leads_to_and_writes_nothing() -> None:
+def test_a_gardenlet_reads_the_secrets_that_its_seed_leads_to_and_changes_no_more_than_their_finalizers() -> None:
     assert isinstance(decided("seed:aws", "get", "secret", is_reachable=True), Permit)
     assert isinstance(decided("seed:aws", "get", "secret"), Rejection)
-    for verb in (*WRITE, "list", "watch", "bind", "retry", "adopt"):
+    assert isinstance(decided("seed:aws", "patch", "secret", is_reachable=True), Permit)  # and `change_problem` decides
+    assert isinstance(decided("seed:aws", "patch", "secret"), Rejection)
+    for verb in (*(each for each in WRITE if each != "patch"), "list", "watch", "bind", "retry", "adopt"):
         assert isinstance(decided("seed:aws", verb, "secret", is_reachable=True), Rejection), verb
 
 

@@ -134,5 +134,6 @@ def test_what_names_a_seed_is_of_it(kind: str, fields: Document, is_its: bool) -
     assert is_of_seed(key(kind, "one"), fields, SEED) == is_its
 
 
-def test_a_seed_and_its_lease_are_its_gardenlets_own() -> None:
-    assert set(own_keys(SEED)) == {key("seed", SEED, ""), key("lease", SEED, LEASE_NAMESPACE)}
+def test_a_seed_its_lease_and_its_gardenlet_are_its_gardenlets_own() -> None:
+    own = {key("seed", SEED, ""), key("lease", SEED, LEASE_NAMESPACE), key("gardenlet", SEED, "garden")}
+    assert set(own_keys(SEED)) == own
