@@ -174,8 +174,9 @@ class TenantFuzzer:
             working.remove(ended)
             slots.leave(ended)
             left += 1
-        if left > len(attackers):
-            self._find("waiting requests", f"{left} of {len(attackers)} users were done before the quiet tenant's")
+        # The last one that was done has made room for the quiet tenant's, each other for one of an attacker.
+        if left - 1 > len(attackers):
+            self._find("waiting requests", f"{left - 1} of {len(attackers)} users started before the quiet tenant's")
         self._findings.outcomes["taken"] += 1
 
     # ------------------------------------------------------------------------------------------ reports
