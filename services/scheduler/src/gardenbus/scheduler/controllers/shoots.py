@@ -166,23 +166,20 @@ class ShootSchedulingReconciler:
         self._metrics.batch_shoots.observe(len(messages))
 
     async def _ready(self, plugins: Plugins, in_flight: Sequence[ReceivedShoot]) -> Sequence[DecidableShoot]:
-        """The shoots that wait for no plug-in; the others go on in a task of their own, and hold up nobody."""
+        """The shoots that wait for no plug-in; each other class goes on in a task of its own, and holds up nobody."""
         undecided = await self._read(in_flight)
         ready: list[DecidableShoot] = []
-        waiting: list[DecidableShoot] = []
-        requests: set[asyncio.Task[None]] = set()
+        waiting: dict[Constraints, list[DecidableShoot]] = {}
         snapshot = self._cache.snapshot(self._scheduler_name)
-        prepared: dict[Constraints, Sequence[asyncio.Task[None]]] = {}
+        requests: dict[Constraints, Sequence[asyncio.Task[None]]] = {}
         for each in undecided:
             pending = _prepared(each, snapshot.landscape)
             constraints = pending.request.constraints
-            if constraints not in prepared:
-                prepared[constraints] = plugins.prepare(constraints, snapshot.landscape)
-            missing = prepared[constraints]
-            requests.update(missing)
-            (waiting if missing else ready).append(pending)
-        if waiting:
-            self._spawn(self._decide_later(waiting, requests, plugins.deadline_seconds), waiting)
+            if constraints not in requests:
+                requests[constraints] = plugins.prepare(constraints, snapshot.landscape)
+            (waiting.setdefault(constraints, []) if requests[constraints] else ready).append(pending)
+        for constraints, of_class in waiting.items():
+            self._spawn(self._decide_later(of_class, requests[constraints], plugins.deadline_seconds), of_class)
         return ready
 
     def _spawn(self, work: Coroutine[Any, Any, None], waiting: Sequence[DecidableShoot]) -> None:
@@ -196,9 +193,9 @@ class ShootSchedulingReconciler:
         await cancelled(self._waiting_for_plugins)
 
     async def _decide_later(
-        self, waiting: Sequence[DecidableShoot], requests: set[asyncio.Task[None]], deadline_seconds: float
+        self, waiting: Sequence[DecidableShoot], requests: Sequence[asyncio.Task[None]], deadline_seconds: float
     ) -> None:
-        """Decide on shoots when plug-ins have replied, or their time is over."""
+        """Decide on the shoots of a class when plug-ins have replied, or their time is over."""
         await asyncio.wait(requests, timeout=deadline_seconds)
         async with self._turn:
             await self._rounds(waiting, self._clock.monotonic())
