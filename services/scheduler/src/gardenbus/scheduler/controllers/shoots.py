@@ -12,7 +12,7 @@ every assignment was made.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -532,9 +532,7 @@ class ShootSchedulingReconciler:
                 else:
                     done.append(pending)
         # First the timer, then the acknowledgement: a crash in between means one attempt too many, never one too few.
-        await self._set_timers(
-            (pending.queued.message.subject, attempts, pending.span.traceparent) for pending, attempts in waiting
-        )
+        await self._timers.enqueue_many_after([self._timer(pending, attempts) for pending, attempts in waiting])
         await self._queue.ack_many(
             [*(pending.queued for pending, _attempts in waiting), *(each.queued for each in done)]
         )
@@ -561,35 +559,15 @@ class ShootSchedulingReconciler:
         """Queue shoots again with backoff: that of `failures`, or of one more than each has had."""
         if not left:
             return
-        await self._set_timers(
-            (
-                pending.queued.message.subject,
-                pending.failures + 1 if failures is None else failures,
-                pending.span.traceparent,
-            )
-            for pending in left
-        )
+        timers = [self._timer(each, each.failures + 1 if failures is None else failures) for each in left]
+        await self._timers.enqueue_many_after(timers)
         await self._finish(left, "error" if failures is None else "conflict")
 
-    def _timer(self, pending: ReceivedShoot, failures: int, after_seconds: float | None) -> Timer:
+    def _timer(self, pending: ReceivedShoot, failures: int, after_seconds: float | None = None) -> Timer:
         """Return the timer with which a shoot comes back after some seconds, or by backoff."""
         headers = {tracing.TRACEPARENT: pending.span.traceparent} if pending.span.traceparent else _NO_HEADERS
         seconds = self._backoff(failures) if after_seconds is None else after_seconds
         return Timer(pending.queued.message.subject, seconds, failures, headers)
-
-    async def _set_timers(self, attempts: Iterable[tuple[str, int, str]]) -> None:
-        """Have queue subjects come back: (subject, failures so far, traceparent or "")."""
-        await self._timers.enqueue_many_after(
-            [
-                Timer(
-                    subject,
-                    self._backoff(failures),
-                    failures,
-                    {tracing.TRACEPARENT: traceparent} if traceparent else _NO_HEADERS,
-                )
-                for subject, failures, traceparent in attempts
-            ]
-        )
 
     async def _finish(self, finished: Sequence[ReceivedShoot], outcome: str) -> None:
         if finished:
