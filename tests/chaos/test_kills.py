@@ -12,12 +12,13 @@ import pytest
 import yaml
 from nats.aio.msg import Msg
 
+from tests.chaos.http_watching import an_http_watcher
 from tests.support.builders import a_cloudprofile, a_project, a_shoot
 from tests.support.eventually import eventually
 from tests.support.landscape import Landscape, a_landscape
 
 SEEDS, CAPACITY, SHOOTS, UNPLACEABLE = 20, 30, 500, 20
-SERVICES = ("scheduler", "apiserver", "relay", "lifecycle", "gardenlet")
+SERVICES = ("scheduler", "apiserver", "relay", "kubeapi", "lifecycle", "gardenlet")
 
 
 def a_gardenlet(number: int) -> dict[str, Any]:
@@ -80,7 +81,10 @@ async def test_whatever_is_killed_every_placeable_shoot_is_placed_and_nothing_is
     documents = [a_project(name="dev", namespace="garden-dev"), a_cloudprofile()]
     configuration.write_text(yaml.safe_dump_all([*map(a_gardenlet, range(SEEDS)), *documents]))
     wanted = shoots()
-    async with a_landscape(tmp_path / "state", "-f", str(configuration), "--replicas", "scheduler=2") as landscape:
+    async with (
+        a_landscape(tmp_path / "state", "-f", str(configuration), "--replicas", "scheduler=2") as landscape,
+        an_http_watcher(landscape, tmp_path / "kubeconfig") as watcher,
+    ):
         versions = Versions()
         await landscape.client.subscribe("garden.changed.>", cb=versions.take)  # pyright: ignore[reportUnknownMemberType]
 
@@ -118,6 +122,15 @@ async def test_whatever_is_killed_every_placeable_shoot_is_placed_and_nothing_is
             if not shoot["spec"].get("seedName"):
                 assert shoot["status"]["lastOperation"]["state"] == "Pending", json.dumps(shoot["status"])
         assert versions.backwards == []
+
+        async def watched() -> None:
+            listed = await landscape.list("shoot")
+            wanted = {f"garden-dev/{each['metadata']['name']}": each["metadata"]["resourceVersion"] for each in listed}
+            assert watcher.versions == wanted
+
+        await eventually(watched, every=0.5)
+        assert watcher.cuts > 0
+        assert watcher.out_of_order == []
 
 
 def condition_true(document: dict[str, Any], name: str) -> bool:

@@ -5,8 +5,13 @@ from typing import Any
 
 import pytest
 
+from gardenbus.common.api.document import encode
+from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.common.ports.bus import Message
+from gardenbus.common.ports.store import VERSION_LEAP
 from tests.support.builders import a_seed
-from tests.support.kube_apis import KubeApi, a_kube_api
+from tests.support.eventually import eventually
+from tests.support.kube_apis import SUBJECTS, KubeApi, a_kube_api
 
 MAPS = "/api/v1/namespaces/dev/configmaps"
 MERGE = {"Content-Type": "application/merge-patch+json"}
@@ -67,3 +72,18 @@ async def test_without_the_bus_a_request_comes_again_and_cached_reads_go_on(kube
 async def test_what_the_store_does_not_take_is_not_accepted(kube: KubeApi, request_name: str) -> None:
     kube.store.close_for_writes()
     await is_unavailable(kube, request_name)
+
+
+async def test_a_store_that_was_opened_anew_is_followed_from_there(kube: KubeApi) -> None:
+    one = await (await kube.request("GET", f"{MAPS}/one")).json()
+    version = str(int(one["metadata"]["resourceVersion"]) + 2 * VERSION_LEAP)
+    body = encode({**one, "metadata": {**one["metadata"], "resourceVersion": version}})
+    headers = {Header.VERSION: version, Header.UID: one["metadata"]["uid"], Header.SETTLED: version}
+    subject = SUBJECTS.changed(ObjectKey("configmap", "dev", "one"))
+    await kube.bus.publish(Message(subject, body, {**headers, Header.VERB: "updated"}))
+
+    async def is_listed() -> None:
+        listed = await (await kube.request("GET", MAPS, params={"resourceVersion": "0"})).json()
+        assert [each["metadata"]["resourceVersion"] for each in listed["items"]] == [version]
+
+    await eventually(is_listed)

@@ -78,8 +78,7 @@ class ObjectsUpdater:
                         self._cache.begin_replay()
                     case StreamMessage():
                         if event.marker is None:
-                            with skip_unreadable(event):
-                                await self._receive(event)
+                            await self._receive(event)
                         self._note(event.sequence)
                 number += 1
                 if number % AT_ONCE == 0:
@@ -91,7 +90,10 @@ class ObjectsUpdater:
             self._moved()
 
     async def _receive(self, message: StreamMessage) -> None:
-        self._cache.receive(await self._change(message), whole_number(message.headers.get(Header.SETTLED)))
+        change = None
+        with skip_unreadable(message):  # what the cache raises is not about the message, and ends the following
+            change = await self._change(message)
+        self._cache.receive(change, whole_number(message.headers.get(Header.SETTLED)))
 
     async def _change(self, message: StreamMessage) -> Announcement | None:
         headers = message.headers

@@ -1,0 +1,98 @@
+"""A client of the Kubernetes API that lists once and watches from there, through kills of whoever serves it."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from gardenbus.agent.kubernetes.kubeconfig import read_kubeconfig
+from tests.support.landscape import Landscape
+
+SHOOTS = "/apis/core.gardener.cloud/v1beta1/shoots"
+AGAIN_SECONDS = 0.2
+OK, GONE = 200, 410
+
+
+class HttpWatcher:
+    """Shoots and their versions, as a client knows them; and what it should not have been sent."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str, options: dict[str, Any]) -> None:
+        self._session = session
+        self._url = url
+        self._options = options
+        self._version = ""
+        self.versions: dict[str, str] = {}
+        self.cuts = 0
+        """How often the service was away, or went while it was listened to."""
+        self.out_of_order: list[str] = []
+
+    async def run(self) -> None:
+        """Follow for ever."""
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                if self._version:
+                    await self._watch()
+            except (aiohttp.ClientError, OSError, TimeoutError):
+                self.cuts += 1
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _list(self) -> None:
+        async with self._session.get(self._url, **self._options) as response:
+            if response.status != OK:
+                return
+            listed = await response.json()
+        self.versions = {_name(each): each["metadata"]["resourceVersion"] for each in listed["items"]}
+        self._version = listed["metadata"]["resourceVersion"]
+
+    async def _watch(self) -> None:
+        query = {"watch": "1", "resourceVersion": self._version, "allowWatchBookmarks": "true", "timeoutSeconds": "5"}
+        async with self._session.get(self._url, params=query, **self._options) as response:
+            if response.status == GONE:
+                self._version = ""
+            if response.status != OK:
+                return
+            async for line in response.content:
+                self._receive(json.loads(line))
+
+    def _receive(self, event: dict[str, Any]) -> None:
+        if event["type"] == "ERROR":
+            assert event["object"]["code"] == GONE, event
+            self._version = ""
+            return
+        version = event["object"]["metadata"]["resourceVersion"]
+        if event["type"] != "BOOKMARK":
+            name = _name(event["object"])
+            if int(version) <= int(self._version):
+                self.out_of_order.append(f"{name}: {version} after {self._version}")
+            self.versions[name] = version
+            if event["type"] == "DELETED":
+                del self.versions[name]
+        self._version = version
+
+
+def _name(shoot: dict[str, Any]) -> str:
+    return f"{shoot['metadata']['namespace']}/{shoot['metadata']['name']}"
+
+
+@contextlib.asynccontextmanager
+async def an_http_watcher(landscape: Landscape, file: Path) -> AsyncGenerator[HttpWatcher]:
+    """A client of the landscape's operator, until the end of the block."""
+    done = await landscape.command("kubeconfig", "--landscape", "--file", str(file))
+    assert done.code == 0, done.stderr
+    access = read_kubeconfig(file)
+    headers = {"Authorization": f"Bearer {access.token}"} if access.token else {}
+    async with aiohttp.ClientSession() as session:
+        watcher = HttpWatcher(session, f"{access.server}{SHOOTS}", {"ssl": access.tls, "headers": headers})
+        running = asyncio.create_task(watcher.run(), name="watcher")
+        try:
+            yield watcher
+            assert not running.done(), running.exception()
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
