@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from gardenbus.common.adapters.nats import jetstream, work_queue
+from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.scheduling_profiles import OnError, RemotePlugin, SchedulingProfile, WeightedScore
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import Bus, Request
@@ -200,6 +201,28 @@ async def test_a_class_that_waits_for_its_plugin_holds_up_no_other(garden: Garde
         first = await garden.store.get(ObjectKey("shoot", "garden-dev", "first"))
         assert first is not None
         assert not first.parts.seed_name
+
+
+class Explodes:
+    """A user's filter with a mistake."""
+
+    name = "explodes"
+
+    def shoot_input(self, shoot: Document) -> Any:
+        if shoot["metadata"]["name"] == "bad":
+            raise ZeroDivisionError
+
+    def filter(self, shoot_input: Any, seed: Document) -> str | None:
+        del shoot_input, seed
+
+
+async def test_a_filter_that_raises_beside_plugins_leaves_its_shoot_alone_waiting(garden: Garden, serve: Serve) -> None:
+    await serve(prefers_b)
+    await garden.hold(a_seed("a"), a_seed("b"))
+    async with garden.scheduler(profiles=(a_profile(),), filters=[Explodes()]):
+        await garden.hold(a_shoot("bad"), a_shoot("good"))
+        assert await placed(garden, "good") == "b"
+        assert "the filter explodes raised ZeroDivisionError" in await pending_because(garden, "bad")
 
 
 async def test_a_shoot_that_waits_for_a_plugin_longer_than_its_ack_deadline_is_delivered_once(

@@ -39,6 +39,7 @@ from gardenbus.scheduler.app import start_scheduler
 from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.settings import SchedulerSettings
 from gardenbus.scheduler.watch.installed_plugins import SeedPlugin
+from gardenbus.scheduling.user_filters import SeedFilter
 from tests.support.builders import (
     a_cloudprofile,
     a_condition,
@@ -109,6 +110,7 @@ class Garden:
         scheduler_name: str = "default-scheduler",
         profiles: tuple[SchedulingProfile, ...] = (),
         installed: Mapping[str, SeedPlugin] = {},
+        filters: Sequence[SeedFilter] = (),
         batch_size: int = 500,
     ) -> AsyncGenerator[ServiceContext[SchedulerSettings]]:
         """One scheduler process, inside of this one, with connections of its own."""
@@ -122,6 +124,7 @@ class Garden:
                     context,
                     Connections(RedisStore(redis, SystemClock(), reporter="shoot-scheduler"), bus, self.subjects),
                     backoff=lambda failures: 60.0,
+                    filters=filters,
                     installed=installed,
                     metrics=SchedulerMetrics(CollectorRegistry()),
                 )

@@ -12,7 +12,7 @@ every assignment was made.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -165,22 +165,35 @@ class ShootSchedulingReconciler:
         self._metrics.batch_seconds.observe(self._clock.monotonic() - began)
         self._metrics.batch_shoots.observe(len(messages))
 
-    async def _ready(self, plugins: Plugins, in_flight: Sequence[ReceivedShoot]) -> Sequence[DecidableShoot]:
+    async def _ready(self, plugins: Plugins, in_flight: Sequence[ReceivedShoot]) -> Sequence[ReadShoot]:
         """The shoots that wait for no plug-in; each other class goes on in a task of its own, and holds up nobody."""
-        undecided = await self._read(in_flight)
-        ready: list[DecidableShoot] = []
-        waiting: dict[Constraints, list[DecidableShoot]] = {}
-        snapshot = self._cache.snapshot(self._scheduler_name)
+        ready: list[ReadShoot] = []
+        waiting: dict[Constraints, tuple[Sequence[asyncio.Task[None]], list[DecidableShoot]]] = {}
+        for each, requests in self._with_requests(plugins, await self._read(in_flight)):
+            if requests and isinstance(each, DecidableShoot):
+                waiting.setdefault(each.request.constraints, (requests, []))[1].append(each)
+            else:
+                ready.append(each)
+        for requests, of_class in waiting.values():
+            self._spawn(self._decide_later(of_class, requests, plugins.deadline_seconds), of_class)
+        return ready
+
+    def _with_requests(
+        self, plugins: Plugins, undecided: Sequence[ReadShoot]
+    ) -> Iterator[tuple[ReadShoot, Sequence[asyncio.Task[None]]]]:
+        """Yield each shoot with the requests to plug-ins that its class waits for."""
+        landscape = self._cache.snapshot(self._scheduler_name).landscape
         requests: dict[Constraints, Sequence[asyncio.Task[None]]] = {}
         for each in undecided:
-            pending = _prepared(each, snapshot.landscape)
-            constraints = pending.request.constraints
-            if constraints not in requests:
-                requests[constraints] = plugins.prepare(constraints, snapshot.landscape)
-            (waiting.setdefault(constraints, []) if requests[constraints] else ready).append(pending)
-        for constraints, of_class in waiting.items():
-            self._spawn(self._decide_later(of_class, requests[constraints], plugins.deadline_seconds), of_class)
-        return ready
+            try:
+                pending = _prepared(each, landscape)
+                constraints = pending.request.constraints
+                if constraints not in requests:
+                    requests[constraints] = plugins.prepare(constraints, landscape)
+            except Exception:  # noqa: BLE001  its decision raises the same, and says so in its status
+                yield each, ()
+            else:
+                yield pending, requests[constraints]
 
     def _spawn(self, work: Coroutine[Any, Any, None], waiting: Sequence[DecidableShoot]) -> None:
         """Go on with shoots that wait for plug-ins in a task of their own. What fails there is delivered again."""
@@ -244,11 +257,8 @@ class ShootSchedulingReconciler:
 
     def _replied(self, plugins: Plugins, undecided: Sequence[ReadShoot]) -> Sequence[DecidableShoot]:
         """The shoots of classes that plug-ins have replied about; the others are left to their messages."""
-        snapshot = self._cache.snapshot(self._scheduler_name)
-        prepared = [_prepared(pending, snapshot.landscape) for pending in undecided]
-        classes = {each.request.constraints for each in prepared}
-        missing = {each: plugins.prepare(each, snapshot.landscape) for each in classes}
-        return [each for each in prepared if not missing[each.request.constraints]]
+        found = self._with_requests(plugins, undecided)
+        return [each for each, requests in found if isinstance(each, DecidableShoot) and not requests]
 
     async def _bind_once(self, assigned: Sequence[AssignedShoot]) -> int:
         """Bind what the store accepts; returns how many that is."""
