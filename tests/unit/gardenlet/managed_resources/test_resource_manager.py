@@ -1,12 +1,15 @@
 """The resource manager does with the objects of ManagedResources what Gardener's does."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 import pytest
 import yaml
 
+from gardenbus.gardenlet.resource_manager.applier import DesiredObject, ObjectApplier
+from gardenbus.gardenlet.resource_manager.reconciler import ManagedResourceReconciler
+from gardenbus.gardenlet.resource_manager.source import FullName
 from tests.support.eventually import eventually
 from tests.support.resource_managers import NAMESPACE, Managed, a_config_map, a_managed_resource, a_resource_manager
 from tests.support.stub_kubernetes import StubKubernetes, a_stub_kubernetes
@@ -122,6 +125,29 @@ async def test_a_changed_secret_and_another_secret_are_applied_at_once(managed: 
     managed.secret("another", {"objects.yaml": yaml.safe_dump(a_config_map("one", "3"))})
     managed.bundle("first", a_config_map("one", "2"), secretRefs=[{"name": "another"}])
     await has_data(managed, "one", "3")
+
+
+async def test_what_changes_while_it_is_applied_is_applied_again_at_once(
+    managed: Managed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requested, applied = asyncio.Event(), ObjectApplier.apply
+    request_pass = ManagedResourceReconciler.request_pass
+
+    def noted(self: ManagedResourceReconciler, name: FullName) -> None:
+        request_pass(self, name)
+        requested.set()
+
+    async def changed_meanwhile(self: ObjectApplier, objects: Sequence[DesiredObject]) -> None:
+        await applied(self, objects)
+        if (managed.seed.get("ConfigMap", "target", "one") or {}).get("data") == {"a": "1"}:
+            requested.clear()
+            managed.bundle("first", a_config_map("one", "2"))
+            await requested.wait()
+
+    monkeypatch.setattr(ManagedResourceReconciler, "request_pass", noted)
+    monkeypatch.setattr(ObjectApplier, "apply", changed_meanwhile)
+    managed.bundle("first", a_config_map("one"))
+    await has_data(managed, "one", "2")
 
 
 async def test_drift_is_put_back_at_the_next_sync_and_labels_of_others_stay(often: Managed) -> None:

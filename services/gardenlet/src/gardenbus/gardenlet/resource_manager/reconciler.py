@@ -4,6 +4,7 @@ Source: Gardener's `pkg/resourcemanager/controller/{managedresource,health}`.
 """
 
 import asyncio
+import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -169,8 +170,11 @@ class ManagedResourceReconciler:
             await self._report(managed_resource, [found.apply_failed(f"the cluster is away: {api_message(error)}")])
             return self._next_attempt(progress)
         if progress.apply_at <= self._clock.monotonic():
-            delay = await self._pass(managed_resource, resource_class, target, progress)
-            progress.apply_at = self._clock.monotonic() + delay
+            progress.apply_at, delay = math.inf, 0.0
+            try:
+                delay = await self._pass(managed_resource, resource_class, target, progress)
+            finally:  # another pass may have been requested meanwhile
+                progress.apply_at = min(progress.apply_at, self._clock.monotonic() + delay)
         current = self._source.managed_resources.get(name)
         if current is not None and found.are_checked(conditions_of(current)) and not is_ignored(current):
             was_unhealthy = condition_status(conditions_of(current), found.HEALTHY) == FALSE
