@@ -1,4 +1,4 @@
-"""A stolen gardenlet credential reads what a naive search of the graph leads to, and changes nothing."""
+"""A stolen gardenlet credential reads and changes only what a naive search of the graph leads to, then as before."""
 
 import asyncio
 import json
@@ -31,6 +31,13 @@ SEEDS = ("s0", "s1", "s2")
 NAMESPACES = ("garden-a", "garden-b", "garden")
 NAMES = ("x0", "x1", "x2")
 KINDS = ("secret", "configmap", "secretbinding", "credentialsbinding", "shoot", "shootstate", "namespacedcloudprofile")
+WRITES = {
+    "seed": ("apply", "patch"),
+    "shoot": ("apply", "patch"),
+    "managedseed": ("apply", "patch"),
+    "shootstate": ("apply", "patch", "delete"),
+    "secret": ("apply", "patch"),
+}
 EVERYBODYS = frozenset({"seed", "cloudprofile", "exposureclass"})
 LANDSCAPES, REQUESTS = 8, 400
 
@@ -138,7 +145,7 @@ def _backup(spec: Document) -> set[ObjectKey]:
     return {ObjectKey("secret", "garden", reference["name"])} if reference.get("namespace") == "garden" else set()
 
 
-def test_a_stolen_gardenlet_credential_reads_its_own_graph_and_changes_nothing() -> None:
+def test_a_stolen_gardenlet_credential_reaches_its_own_graph_alone_and_makes_it_no_larger() -> None:
     read = 0
     for number in range(LANDSCAPES):
         read += asyncio.run(_attack(random.Random(number)))
@@ -176,25 +183,36 @@ async def _attack(chance: random.Random) -> int:
         verb = chance.choice(
             ("get", "get", "get", "get", "list", "apply", "patch", "delete", "bind", "explain", "adopt")
         )
-        tail, body = _request(verb, key, documents[key])
+        tail, body = _request(verb, key, documents[key], chance)
         response = json.loads(await handler.handle(Request(SUBJECTS.as_user("seed:s0", f"api.{tail}"), body, headers)))
         if verb == "get":
             assert response["ok"] is (key in own or key.kind in EVERYBODYS), (key, response)
             read += key in own and key.kind not in EVERYBODYS
         elif response["ok"]:
-            assert (verb == "list" and key.kind in EVERYBODYS) or (verb == "explain" and key in own), (verb, key)
-    assert {key: (await store.get(key)) for key in documents} == before
+            may = (
+                key.kind in EVERYBODYS
+                if verb == "list"
+                else key in own and verb in ("explain", *WRITES.get(key.kind, ()))
+            )
+            assert may, (verb, key)
+    stored = {key: await store.get(key) for key in documents}
+    assert {key: each for key, each in stored.items() if key not in own} == {
+        key: each for key, each in before.items() if key not in own
+    }
+    assert naive({key: each.document() for key, each in stored.items() if each is not None}, "s0") <= own
     return read
 
 
-def _request(verb: str, key: ObjectKey, document: Document) -> tuple[str, bytes]:
+def _request(verb: str, key: ObjectKey, document: Document, chance: random.Random) -> tuple[str, bytes]:
     match verb:
         case "list":
             return f"list.{key.kind}" + (f".{key.namespace}" if key.namespace else ""), b""
         case "apply":
             return "apply", encode(document)
         case "patch":
-            return f"patch.{key.tail}", b'{"metadata": {"labels": {"mine": "yes"}}}'
+            leads_to_more = {"spec": {**_references(chance), "seedName": "s0"}}
+            patch = chance.choice(({"metadata": {"labels": {"mine": "yes"}}}, leads_to_more))
+            return f"patch.{key.tail}", encode(patch)
         case "bind":
             return "bind", encode({"namespace": key.namespace, "name": key.name, "seed": "s0"})
         case _:

@@ -48,12 +48,14 @@ RESTRICTED_OBJECTS: Sequence[Document] = (
 )
 
 
-@pytest.mark.parametrize(("user", "code"), [("root", 200), ("adam", 200), ("vera", 403), ("seed:aws", 403)])
+@pytest.mark.parametrize(
+    ("user", "code"), [("root", 200), ("adam", 200), ("vera", 403), ("seed:aws", 200), ("seed:gcp", 403)]
+)
 @pytest.mark.parametrize("document", RESTRICTED_OBJECTS, ids=lambda document: document["kind"])
 async def test_the_label_of_system_objects_restricts_nobody(
     landscape: AuthorizedApiserver, document: Document, user: str, code: int
 ) -> None:
-    """In Gardener only gardenlets write them; here gardenlets write no Secrets and ConfigMaps, so roles decide."""
+    """In Gardener only gardenlets write them; here that of the shoot's seed may, else roles decide."""
     await landscape.create([document])
     where = f"{document['kind'].lower()}.garden-dev.apollo.ca-cluster"
     assert await landscape.code(user, f"patch.{where}", {"data": {"a": "YQ=="}}) == code
