@@ -12,7 +12,8 @@
 | Secret that a reference leads to | | finalizers | | |
 | Event | about what it reads | | | |
 
-Gardener's webhooks leave the contents of changes open: here a gardenlet changes nothing by which more would lead to it.
+Gardener's webhooks leave the contents of changes open: here a gardenlet changes nothing by which more would lead to it,
+but for what its own Seed names in `garden`: that is what a report of it does as well.
 Source: Gardener's seed authorizer and `pkg/admissioncontroller/webhook/admission/seedrestriction`.
 """
 
