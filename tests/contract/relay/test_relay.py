@@ -3,7 +3,7 @@
 import asyncio
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -76,6 +76,22 @@ async def test_a_relay_that_was_paused_cannot_announce_the_past_after_the_presen
         )
 
 
+def acknowledge_late(
+    joint: Joint, monkeypatch: pytest.MonkeyPatch, until: Callable[[str, Sequence[Message]], Awaitable[None]]
+) -> None:
+    """Have acknowledgements of published batches reach the relay only when `until` returns."""
+    publish = joint.bus.publish_batch
+
+    async def late(
+        stream: str, messages: Sequence[Message], *, expected_last_sequence: int, whole: bool = False
+    ) -> int:
+        last = await publish(stream, messages, expected_last_sequence=expected_last_sequence, whole=whole)
+        await until(stream, messages)
+        return last
+
+    monkeypatch.setattr(joint.bus, "publish_batch", late)
+
+
 async def test_a_page_whose_acknowledgements_come_when_the_lead_has_expired_is_announced_once(
     joint: Joint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,19 +99,15 @@ async def test_a_page_whose_acknowledgements_come_when_the_lead_has_expired_is_a
     await joint.create(a_seed("s1"))
     await joint.quiet()
     stood_at = (await joint.bus.position("OBJECTS")).sequence
-    publish, expired = joint.bus.publish_batch, asyncio.Event()
+    expired = asyncio.Event()
 
-    async def late(
-        stream: str, messages: Sequence[Message], *, expected_last_sequence: int, whole: bool = False
-    ) -> int:
-        last = await publish(stream, messages, expected_last_sequence=expected_last_sequence, whole=whole)
+    async def until_expired(_stream: str, _messages: Sequence[Message]) -> None:
         while not expired.is_set():
             if await joint.connection.command("EXISTS", joint.connection.key("leader")) == 0:
                 expired.set()
             await asyncio.sleep(0.02)
-        return last
 
-    monkeypatch.setattr(joint.bus, "publish_batch", late)
+    acknowledge_late(joint, monkeypatch, until_expired)
     created = await joint.store.create_many([Creation(a_seed(f"late-{number}")) for number in range(20)])
     await joint.quiet()
     assert expired.is_set()
@@ -108,19 +120,15 @@ async def test_a_relay_goes_on_where_each_page_takes_longer_than_its_lead_lives(
     joint.start_relay(ttl=0.3)
     await joint.create(a_seed("s1"))
     await joint.quiet()
-    publish, pages = joint.bus.publish_batch, list[int]()
+    pages: list[int] = []
 
-    async def late(
-        stream: str, messages: Sequence[Message], *, expected_last_sequence: int, whole: bool = False
-    ) -> int:
-        last = await publish(stream, messages, expected_last_sequence=expected_last_sequence, whole=whole)
+    async def until_expired(stream: str, messages: Sequence[Message]) -> None:
         if stream == "OBJECTS":
             pages.append(len(messages))
             while await joint.connection.command("EXISTS", joint.connection.key("leader")):
                 await asyncio.sleep(0.02)
-        return last
 
-    monkeypatch.setattr(joint.bus, "publish_batch", late)
+    acknowledge_late(joint, monkeypatch, until_expired)
     shoots = [await joint.store.create(a_shoot(f"waiting-{number}")) for number in range(3)]
     last = shoots[-1]
     assert isinstance(last, StoredObject)
@@ -157,19 +165,15 @@ async def test_a_page_is_announced_again_where_another_relay_has_led_before_it_w
     joint.start_relay(ttl=0.3)
     await joint.create(a_seed("s1"))
     await joint.quiet()
-    publish, another, has_led = joint.bus.publish_batch, joint.outbox("another"), asyncio.Event()
+    another, has_led = joint.outbox("another"), asyncio.Event()
 
-    async def late(
-        stream: str, messages: Sequence[Message], *, expected_last_sequence: int, whole: bool = False
-    ) -> int:
-        last = await publish(stream, messages, expected_last_sequence=expected_last_sequence, whole=whole)
+    async def until_another_led(_stream: str, _messages: Sequence[Message]) -> None:
         while not has_led.is_set():
             if (await another.lead(0.05)).leading:
                 has_led.set()
             await asyncio.sleep(0.02)
-        return last
 
-    monkeypatch.setattr(joint.bus, "publish_batch", late)
+    acknowledge_late(joint, monkeypatch, until_another_led)
     stood_at = (await joint.bus.position("OBJECTS")).sequence
     await joint.create(a_seed("late"))
     await joint.quiet()
