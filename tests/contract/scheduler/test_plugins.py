@@ -15,6 +15,7 @@ from gardenbus.common.adapters.nats import jetstream, work_queue
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.scheduling_profiles import OnError, RemotePlugin, SchedulingProfile, WeightedScore
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, Request
 from gardenbus.diagnostics.admin import connect_admin
 from gardenbus.diagnostics.services import silent_plugins
@@ -23,6 +24,7 @@ from tests.contract.scheduler.test_scheduler import Garden
 from tests.support.builders import a_project, a_seed, a_shoot
 from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.servers import Server
+from tests.support.spans import FROM_A_CLIENT, recorded
 
 EXAMPLE = Path(__file__).parents[3] / "examples/profiles/carbon.py"
 
@@ -242,6 +244,24 @@ async def test_a_shoot_that_waits_for_a_plugin_longer_than_its_ack_deadline_is_d
         info = f"$JS.API.CONSUMER.INFO.{garden.subjects.stream('QUEUES')}.scheduling-default-scheduler"
         delivered = msgspec.json.decode(await garden.bus.request(info, b""))["delivered"]
     assert delivered["consumer_seq"] == 1
+
+
+async def test_the_attempt_of_a_shoot_that_waits_for_a_plugin_is_traced_to_its_bind(
+    garden: Garden, serve: Serve
+) -> None:
+    await serve(prefers_b)
+    await garden.hold(a_seed("a"), a_seed("b"))
+    with recorded() as spans:
+        with tracing.within(FROM_A_CLIENT):
+            await garden.hold(a_shoot("first"))
+        async with garden.scheduler(profiles=(a_profile(),)):
+            assert await placed(garden, "first") == "b"
+
+            async def ended() -> None:
+                assert spans.named("scheduler.schedule").ends
+
+            await eventually(ended)
+    assert spans.named("scheduler.schedule").failed == ""
 
 
 async def test_a_late_reply_counts_for_those_who_come_after_it(garden: Garden, serve: Serve) -> None:

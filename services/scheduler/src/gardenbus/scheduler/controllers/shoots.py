@@ -159,8 +159,9 @@ class ShootSchedulingReconciler:
         in_flight = [_received_shoot(queued, began) for queued in messages]
         with _spans_ended(in_flight):
             async with self._turn:
-                ready = in_flight if self._plugins is None else await self._ready(self._plugins, in_flight)
-                await self._rounds(ready, began)
+                if self._plugins is not None:
+                    in_flight[:] = await self._ready(self._plugins, in_flight)  # the spans of others go on, too
+                await self._rounds(in_flight, began)
         age.set_function(lambda: 0.0)
         self._metrics.batch_seconds.observe(self._clock.monotonic() - began)
         self._metrics.batch_shoots.observe(len(messages))
