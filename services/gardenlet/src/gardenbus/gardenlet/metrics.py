@@ -29,6 +29,14 @@ ETCD_BACKUP_FAILURES = Counter(
     "gardenbus_gardenlet_etcd_backup_failures_total", "Attempts to back up a shoot's etcd that have failed."
 )
 
+ETCD_DEFRAGMENTATIONS = Counter(
+    "gardenbus_gardenlet_etcd_defragmentations_total",
+    "Defragmentations of shoots' etcds, by result: done, failed.",
+    ["result"],
+)
+for _result in ("done", "failed"):
+    ETCD_DEFRAGMENTATIONS.labels(_result)
+
 _UNFINISHED = frozenset({"error", "failed", "held", "stopped"})
 
 

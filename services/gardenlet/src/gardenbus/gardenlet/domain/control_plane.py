@@ -17,6 +17,9 @@ from gardenbus.common.api.document import Document, section
 ETCD, API_SERVER = "etcd", "kube-apiserver"
 CONTROLLER_MANAGER, SCHEDULER = "kube-controller-manager", "kube-scheduler"
 PEER = "etcd-peer"
+ETCDS = (ETCD,)
+"""Components that keep data."""
+
 PORTS = (ETCD, PEER, API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
 """Names of the ports of a control plane; all are on its own address."""
 

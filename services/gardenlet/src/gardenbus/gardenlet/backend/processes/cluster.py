@@ -19,6 +19,7 @@ import signal
 import socket
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -78,7 +79,10 @@ class ClusterState(msgspec.Struct, frozen=True, kw_only=True):
 
     shoot: ShootName = ("", "")
     maintenance: Document = {}
-    """`spec.maintenance` of the Shoot, for the time of its backups."""
+    """`spec.maintenance` of the Shoot, for the times of its backups and defragmentations."""
+
+    defragmented_at: dict[str, datetime] = {}
+    """The latest defragmentation of each etcd."""
 
 
 class Cluster:
@@ -221,6 +225,12 @@ class Cluster:
         """Keep whether there is data that must not get lost. Raises StaleFencingToken."""
         if self.state is not None:
             self._keep(msgspec.structs.replace(self.state, has_data=present))
+
+    def note_defragmented(self, name: str, now: datetime) -> None:
+        """Keep when an etcd was defragmented. Raises StaleFencingToken."""
+        if self.state is not None:
+            at = {**self.state.defragmented_at, name: now}
+            self._keep(msgspec.structs.replace(self.state, defragmented_at=at))
 
     def adopt_data(self, restored: Path) -> None:
         """Take a directory as the data of etcd, in place of what is left of an older one. Raises StaleFencingToken."""

@@ -1,4 +1,4 @@
-"""Client of a shoot's etcd, by its JSON gateway: no more of it than backups and their restoration need."""
+"""Client of a shoot's etcd, by its JSON gateway: no more of it than backups and defragmentation need."""
 
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -20,11 +20,16 @@ from gardenbus.gardenlet.domain.etcd_events import (
 
 _OK = 200
 _TIMEOUT = aiohttp.ClientTimeout(total=60, sock_read=20)
+_DEFRAGMENTATION_TIMEOUT = aiohttp.ClientTimeout(total=300)
 _LEASE_EXISTS = "lease already exists"
 
 
 class _GatewayHeader(msgspec.Struct, frozen=True):
     revision: int = 0
+
+
+class _GatewayStatus(msgspec.Struct, frozen=True, rename="camel"):
+    db_size: int
 
 
 class _GatewayResponse(msgspec.Struct, frozen=True):
@@ -71,16 +76,28 @@ class EtcdClient:
             if _LEASE_EXISTS not in error.message:
                 raise
 
+    async def database_bytes(self) -> int:
+        """Size of the database's file."""
+        async with self._request("/v3/maintenance/status", {}) as response:
+            return msgspec.json.decode(await response.read(), type=_GatewayStatus, strict=False).db_size
+
+    async def defragment(self) -> None:
+        """Write the database anew, without the room of what was removed; etcd responds to nobody meanwhile."""
+        async with self._request("/v3/maintenance/defragment", {}, _DEFRAGMENTATION_TIMEOUT) as response:
+            await response.read()
+
     async def _post(self, path: str, body: Document) -> int:
         async with self._request(path, body) as response:
             return msgspec.json.decode(await response.read(), type=_GatewayResponse, strict=False).header.revision
 
     @asynccontextmanager
-    async def _request(self, path: str, body: Document) -> AsyncGenerator[aiohttp.ClientResponse]:
+    async def _request(
+        self, path: str, body: Document, within: aiohttp.ClientTimeout = _TIMEOUT
+    ) -> AsyncGenerator[aiohttp.ClientResponse]:
         url = f"{self._url}{path}"
         try:
             async with self._session.post(
-                url, data=msgspec.json.encode(body), ssl=self._tls, timeout=_TIMEOUT
+                url, data=msgspec.json.encode(body), ssl=self._tls, timeout=within
             ) as response:
                 if response.status != _OK:
                     raise Unavailable(

@@ -40,6 +40,7 @@ from gardenbus.gardenlet.backend.processes.cluster import PORT_IN_USE, Cluster, 
 from gardenbus.gardenlet.backend.processes.etcd_backup import EtcdBackup
 from gardenbus.gardenlet.backend.processes.etcd_backups import EtcdBackups
 from gardenbus.gardenlet.backend.processes.etcd_client import EtcdClient
+from gardenbus.gardenlet.backend.processes.etcd_defragmentation import EtcdDefragmentation
 from gardenbus.gardenlet.backend.processes.probes import ProbeSession, components_of, control_plane_problems
 from gardenbus.gardenlet.domain.control_plane import (
     API_SERVER,
@@ -92,6 +93,7 @@ class ProcessesMaker:
         self._clusters: dict[Path, Cluster] = {}
         self.session = ProbeSession()
         self.backups = EtcdBackups(context, client=self.session.etcd, ready=self._etcd_ready)
+        self.defragmentation = EtcdDefragmentation(self.session, self._clock, self._owned)
         self._tasks: list[asyncio.Task[None]] = []
 
     # ------------------------------------------------------------------------------------------ life
@@ -125,6 +127,9 @@ class ProcessesMaker:
             self._tasks = [
                 asyncio.create_task(self._tend(), name=f"components of {seed}"),
                 asyncio.create_task(self.backups.keep(lambda: self.clusters), name=f"backups of {seed}"),
+                asyncio.create_task(
+                    self.defragmentation.keep(lambda: self.clusters), name=f"defragmentation of {seed}"
+                ),
             ]
 
     @property
