@@ -7,8 +7,8 @@ It validates nothing but what a test rejects (`rejections`), and runs no control
 import asyncio
 import copy
 import json
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple, cast
 
 from aiohttp import web
@@ -81,6 +81,7 @@ class StubKubernetes:
         self._version = 100
         self._watches: list[_Watch] = []
         self._history: list[tuple[int, str, _Place, Document]] = []
+        self._held: list[tuple[str, _Place, Document]] | None = None
 
     # ------------------------------------------------------------------------------------------ of tests
 
@@ -113,6 +114,17 @@ class StubKubernetes:
     def writes(self, start: int = 0) -> list[Request]:
         """Requests that were no reads, from a position on."""
         return [each for each in self.requests[start:] if each.method != "GET"]
+
+    @contextmanager
+    def late_events(self) -> Generator[None]:
+        """Hold all events of watches until the end of the context."""
+        self._held = []
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            for kind, place, live in held:
+                self._publish(kind, place, live)
 
     def _plural(self, kind: str) -> str:
         return next(kinds[kind][0] for kinds in KINDS.values() if kind in kinds)
@@ -281,6 +293,12 @@ class StubKubernetes:
 
     def _emit(self, kind: str, place: _Place, live: Document) -> None:
         self._history.append((self._version, kind, place, live))
+        if self._held is not None:
+            self._held.append((kind, place, live))
+        else:
+            self._publish(kind, place, live)
+
+    def _publish(self, kind: str, place: _Place, live: Document) -> None:
         for watch in self._watches:
             self._send(watch, kind, place, live)
 

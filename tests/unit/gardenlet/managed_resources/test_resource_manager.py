@@ -9,7 +9,7 @@ import yaml
 
 from gardenbus.gardenlet.resource_manager.applier import DesiredObject, ObjectApplier
 from gardenbus.gardenlet.resource_manager.reconciler import ManagedResourceReconciler
-from gardenbus.gardenlet.resource_manager.source import FullName
+from gardenbus.gardenlet.resource_manager.source import FullName, SourceCluster
 from tests.support.eventually import eventually
 from tests.support.resource_managers import NAMESPACE, Managed, a_config_map, a_managed_resource, a_resource_manager
 from tests.support.stub_kubernetes import StubKubernetes, a_stub_kubernetes
@@ -318,6 +318,43 @@ async def test_an_ignored_managed_resource_is_deleted_as_any_other(managed: Mana
     managed.seed.delete("ManagedResource", NAMESPACE, "first")
     await is_gone(managed, "ManagedResource", "first", NAMESPACE)
     assert managed.seed.get("ConfigMap", "target", "one") is None
+
+
+@pytest.mark.parametrize("is_deleted", [True, False])
+async def test_a_change_during_a_report_is_acted_on_though_its_event_comes_after_the_response(
+    managed: Managed, monkeypatch: pytest.MonkeyPatch, *, is_deleted: bool
+) -> None:
+    seed, patch, reported = managed.seed, SourceCluster.patch, asyncio.Event()
+
+    def changed_by_hand() -> None:
+        if is_deleted:
+            seed.delete("ManagedResource", NAMESPACE, "first")
+        else:
+            seed.change("ManagedResource", NAMESPACE, "first", ignore(None))
+
+    async def changed_meanwhile(
+        self: SourceCluster, managed_resource: Document, body: Document, *, is_status: bool = False
+    ) -> Document | None:
+        if "ManagedResourceIgnored" not in str(body):
+            return await patch(self, managed_resource, body, is_status=is_status)
+        with seed.late_events():
+            changed_by_hand()
+            after = await patch(self, managed_resource, body, is_status=is_status)
+        reported.set()
+        return after
+
+    def ignore(value: str | None) -> Document:
+        return {"metadata": {"annotations": {"resources.gardener.cloud/ignore": value}}}
+
+    managed.bundle("first", a_config_map("one"))
+    await is_applied(managed, "first")
+    monkeypatch.setattr(SourceCluster, "patch", changed_meanwhile)
+    seed.change("ManagedResource", NAMESPACE, "first", ignore("true"))
+    await reported.wait()
+    if is_deleted:
+        await is_gone(managed, "ManagedResource", "first", NAMESPACE)
+    else:
+        await is_found(managed, "first", APPLIED)
 
 
 async def test_keep_objects_leaves_them_when_the_managed_resource_goes(managed: Managed) -> None:

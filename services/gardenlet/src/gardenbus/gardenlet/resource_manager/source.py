@@ -99,8 +99,10 @@ class SourceCluster:
         except NotFound:
             return None
         after = {"apiVersion": API_VERSION, "kind": KIND, **after}
-        if name in self.managed_resources:
-            self.managed_resources[name] = after
+        before = self.managed_resources.get(name)
+        if before is not None and is_older(before, after):
+            # its own event is dropped then, and so are those of changes by others that the response has, too
+            self._set_managed_resource(name, after)
         return after
 
     # ------------------------------------------------------------------------------------------ following
@@ -126,8 +128,7 @@ class SourceCluster:
                     for name, each in listed.items():
                         self._set_managed_resource(name, each)
                 else:
-                    is_gone = event.type == "DELETED"
-                    self._set_managed_resource(name_of(event.object), None if is_gone else _typed(event.object))
+                    self._take_event(name_of(event.object), _typed(event.object), is_gone=event.type == "DELETED")
 
     async def _follow_secrets(self) -> None:
         events = follow((await self.client()).metadata_only(), _SECRETS, self._clock)
@@ -143,10 +144,13 @@ class SourceCluster:
                     is_gone = event.type == "DELETED"
                     self._set_secret(name_of(event.object), None if is_gone else _metadata_alone(event.object))
 
+    def _take_event(self, name: FullName, live: Document, *, is_gone: bool) -> None:
+        before = self.managed_resources.get(name)
+        if before is None or not is_older(live, before):
+            self._set_managed_resource(name, None if is_gone else live)
+
     def _set_managed_resource(self, name: FullName, now: Document | None) -> None:
         before = self.managed_resources.get(name)
-        if before is not None and now is not None and is_older(now, before):
-            return
         if now is None:
             self.managed_resources.pop(name, None)
         else:

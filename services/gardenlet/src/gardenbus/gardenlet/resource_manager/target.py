@@ -53,6 +53,8 @@ class ResourceCluster:
         self._clock = clock
         self._changed = changed
         self._cached: dict[Resource, dict[tuple[str, str], Document]] = {}
+        self._newest: dict[Resource, Document] = {}
+        """The object of the newest event of a kind: an object that is older and not cached is gone."""
         self._watches: dict[Resource, asyncio.Task[None]] = {}
 
     def open(self) -> None:
@@ -148,6 +150,9 @@ class ResourceCluster:
         before = self._cached.get(resource, {})
         there = {_key(each): _complete(resource, each) for each in objects}
         self._cached[resource] = there
+        self._newest.pop(resource, None)
+        for each in objects:
+            self._observe(resource, each)
         for key in before.keys() | there.keys():
             old, new = before.get(key), there.get(key)
             if old is None or new is None or _version(old) != _version(new):
@@ -158,6 +163,7 @@ class ResourceCluster:
         before = cached.get(_key(live))
         if before is not None and is_older(live, before):
             return
+        self._observe(resource, live)
         if is_gone:
             cached.pop(_key(live), None)
         else:
@@ -166,12 +172,20 @@ class ResourceCluster:
             self._changed(live)
 
     def _remember(self, resource: Resource, live: Document) -> Document:
-        """Keep what a write has returned, where the kind is watched, until its event comes."""
+        """Keep what a write has returned, where the kind is watched, until its event comes if it has not come yet."""
         complete = _complete(resource, live)
         labels = section(live, "metadata", "labels")
-        if resource in self._cached and labels.get(MANAGED_BY) == MANAGED_BY_VALUE:
-            self._cached[resource][_key(live)] = complete
+        cached = self._cached.get(resource)
+        if cached is not None and labels.get(MANAGED_BY) == MANAGED_BY_VALUE:
+            events = (cached.get(_key(live)), self._newest.get(resource))
+            if not any(each is not None and is_older(live, each) for each in events):
+                cached[_key(live)] = complete
         return complete
+
+    def _observe(self, resource: Resource, live: Document) -> None:
+        newest = self._newest.get(resource)
+        if newest is None or is_older(newest, live):
+            self._newest[resource] = live
 
 
 def _complete(resource: Resource, live: Document) -> Document:
