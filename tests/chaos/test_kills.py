@@ -12,9 +12,9 @@ import pytest
 import yaml
 from nats.aio.msg import Msg
 
-from tests.chaos.http_watching import an_http_watcher
 from tests.support.builders import a_cloudprofile, a_project, a_shoot
 from tests.support.eventually import eventually
+from tests.support.http_watching import an_http_watcher
 from tests.support.landscape import Landscape, a_landscape
 
 SEEDS, CAPACITY, SHOOTS, UNPLACEABLE = 20, 30, 500, 20

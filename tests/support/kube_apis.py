@@ -127,7 +127,7 @@ async def a_kube_api(
         watches,
         Reviews(api, logins),
         Writes(api, reads, clock.now),
-        ClientEvents(api, caches.events),
+        ClientEvents(api, caches),
         Subresources(api),
         logins,
         api,

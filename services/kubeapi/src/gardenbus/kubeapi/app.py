@@ -86,7 +86,7 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
             watches,
             Reviews(api, logins),
             Writes(api, reads, clock.now),
-            ClientEvents(api, caches.events),
+            ClientEvents(api, caches),
             Subresources(api),
             logins,
             api,

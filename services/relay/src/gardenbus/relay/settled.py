@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from gardenbus.common.api.responses import failure, success
 from gardenbus.common.controller.shared_query import SharedQuery
-from gardenbus.common.errors import GardenbusError, Unavailable
+from gardenbus.common.errors import GardenbusError, NotFound, Unavailable
 from gardenbus.common.ports.bus import Request, StreamPosition
 from gardenbus.common.ports.clock import Clock
 
@@ -46,4 +46,7 @@ class SettledRequests:
                 raise Unavailable(f"changes of more than {WAIT_SECONDS:g} s ago are not announced yet")
             await self._clock.sleep(PAUSE_SECONDS)
             _, oldest = await self._times()
-        return await self._position()
+        try:
+            return await self._position()
+        except NotFound as error:
+            raise Unavailable("the stream of announcements is not there: it is made anew") from error

@@ -19,7 +19,7 @@ from gardenbus.kubeapi.domain.resources import EVENTS
 from gardenbus.kubeapi.domain.statuses import Rejected
 from gardenbus.kubeapi.requests.reads import key_of
 from gardenbus.kubeapi.requests.responses import ApiRequest, ObjectResponse, object_response
-from gardenbus.kubeapi.watch.cacher import Cacher
+from gardenbus.kubeapi.watch.caches import Caches
 
 _CREATED = 201
 _OTHER_NAMES = {"regarding": "involvedObject", "note": "message"}
@@ -29,9 +29,9 @@ _OTHER_NAMES = {"regarding": "involvedObject", "note": "message"}
 class ClientEvents:
     """Handles creations and changes of Events."""
 
-    def __init__(self, api: ImpersonatingClient, cache: Cacher) -> None:
+    def __init__(self, api: ImpersonatingClient, caches: Caches) -> None:
         self._api = api
-        self._cache = cache
+        self._caches = caches
 
     async def record(self, request: ApiRequest) -> ObjectResponse:
         """Record an Event. Raises NotFound, Rejected, and what the apiserver rejects it with."""
@@ -39,7 +39,7 @@ class ClientEvents:
             given = named_in(read_body(request.body, request.content_type), request.info)
             event, _ = with_generated_name(given, secrets.token_hex(4))
         else:
-            event = self._changed(request)
+            event = await self._changed(request)
         about = _about(request, event)
         body = {
             "type": event.get("type") or "Normal",
@@ -52,9 +52,10 @@ class ClientEvents:
             await self._api.request(request.user.acting, f"event.{about.tail}", body)
         return object_response(event, _CREATED if request.info.verb == "create" else 200)
 
-    def _changed(self, request: ApiRequest) -> Document:
+    async def _changed(self, request: ApiRequest) -> Document:
         """An Event that is there, as a request changes it."""
-        cached = self._cache.get(key_of(request))
+        await self._caches.until_read(self._caches.events)
+        cached = self._caches.events.get(key_of(request))
         if cached is None:
             raise NotFound(f"{key_of(request)} not found")
         present = cached.document()

@@ -77,7 +77,9 @@ class Reads:
             await self._authorizer.require(
                 AccessAttributes(user, "get", info.resource.singular, info.namespace, info.name)
             )
-            cached = self._caches.of(key.kind).get(key)
+            cache = self._caches.of(key.kind)
+            await self._caches.until_read(cache)
+            cached = cache.get(key)
             if cached is None:
                 raise NotFound(f"{key} not found")
             return cached.body

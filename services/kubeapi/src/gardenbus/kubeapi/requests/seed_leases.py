@@ -14,8 +14,8 @@ from gardenbus.common.api.identity.principals import SEED_USER_PREFIX
 from gardenbus.common.api.json_patches import patched
 from gardenbus.common.api.keys import LEASE_NAMESPACE, Subjects
 from gardenbus.common.api.merge_patches import merge_patched
-from gardenbus.common.errors import Conflict, NotFound
-from gardenbus.common.ports.bus import Bus, Message
+from gardenbus.common.errors import Conflict, NotFound, Unavailable
+from gardenbus.common.ports.bus import Bus, Message, StreamMessage
 from gardenbus.kubeapi.domain.bodies import UnsupportedMediaType, read_body, read_json
 from gardenbus.kubeapi.domain.heartbeats import NOTHING, HeartbeatMetadata, metadata_of, stamped
 from gardenbus.kubeapi.domain.manifests import named_in
@@ -65,7 +65,7 @@ class SeedLeases:
         attempt = 0
         while True:
             attempt += 1
-            last = await self._bus.last(self._subjects.stream(_STREAM), self._subjects.lease(name))
+            last = await self._last(name)
             present = _decode(last.body) if last is not None and last.marker is None else None
             lease = self._changed(request, present, given)
             response = object_response(lease, _CREATED if request.info.verb == "create" else 200)
@@ -79,6 +79,13 @@ class SeedLeases:
                     raise Conflict(MODIFIED) from None
             else:
                 return response
+
+    async def _last(self, seed: str) -> StreamMessage | None:
+        stream = self._subjects.stream(_STREAM)
+        try:
+            return await self._bus.last(stream, self._subjects.lease(seed))
+        except NotFound as error:
+            raise Unavailable(f"the stream {stream} is not there: it is made anew") from error
 
     def _changed(self, request: ApiRequest, present: Document | None, given: Document) -> Document:
         """The Lease as it is published."""

@@ -17,7 +17,7 @@ from gardenbus.kubeapi.domain.statuses import Rejected
 from gardenbus.kubeapi.requests.reads import included_in
 from gardenbus.kubeapi.requests.responses import ApiRequest
 from gardenbus.kubeapi.watch.cacher import Cacher
-from gardenbus.kubeapi.watch.caches import WAIT_SECONDS, Caches
+from gardenbus.kubeapi.watch.caches import Caches
 from gardenbus.kubeapi.watch.seed_leases import SeedLeaseCaches
 from gardenbus.kubeapi.watch.watchers import Watcher, Watchers, WatchForm
 
@@ -71,17 +71,12 @@ class WatchServer:
         """The cache of what is watched: of a kind, or of the one Lease of a seed."""
         if (kind, namespace) == ("lease", LEASE_NAMESPACE) and name:
             async with self._seed_leases.followed(name, self._expire) as cache:
-                await self._until_read(cache)
+                await self._caches.until_read(cache)
                 yield cache
             return
         cache = self._caches.of(kind)
-        await self._until_read(cache)
+        await self._caches.until_read(cache)
         yield cache
-
-    async def _until_read(self, cache: Cacher) -> None:
-        """Wait until a cache has been read. Raises Unavailable."""
-        if not cache.synced and not await self._caches.wait_for(cache, 0):
-            raise Unavailable(f"the announcements were not read within {WAIT_SECONDS:g} s: try again")
 
     @asynccontextmanager
     async def open(self, request: ApiRequest) -> AsyncGenerator[tuple[Watcher, float]]:

@@ -8,7 +8,7 @@ from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.api_client import response_result
 from gardenbus.common.controller.shared_query import SharedQuery
 from gardenbus.common.errors import Unavailable
-from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.bus import Bus, StreamPosition
 from gardenbus.kubeapi.watch.caches import WAIT_SECONDS, Caches
 from gardenbus.kubeapi.watch.updater import ObjectsUpdater
 
@@ -16,6 +16,7 @@ REQUEST_SECONDS = 5.0
 
 
 class _Settled(msgspec.Struct, frozen=True):
+    created: str
     sequence: int
 
 
@@ -31,16 +32,17 @@ class Barrier:
 
     async def pass_through(self) -> None:
         """Return when the cache has all that was stored before. Raises Unavailable."""
-        sequence = await self._settled.get()
-        if not await self._caches.wait_until(lambda: self._updater.sequence >= sequence):
+        settled = await self._settled.get()
+        if not await self._caches.wait_until(lambda: self._updater.position >= settled):
             self._raise_late()
         highest = self._caches.objects.highest  # an object may have been announced in a version that settles later
         if not await self._caches.wait_for(self._caches.objects, highest):
             self._raise_late()
 
-    async def _query(self) -> int:
+    async def _query(self) -> StreamPosition:
         payload = await self._bus.request(self._subjects.settled, b"", timeout_seconds=REQUEST_SECONDS)
-        return msgspec.convert(response_result(payload, "settled"), _Settled).sequence
+        settled = msgspec.convert(response_result(payload, "settled"), _Settled)
+        return StreamPosition(int(settled.created), settled.sequence)
 
     @staticmethod
     def _raise_late() -> NoReturn:

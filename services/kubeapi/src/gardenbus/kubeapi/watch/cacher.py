@@ -151,6 +151,11 @@ class Cacher:
         """The highest version that was announced; it may not be settled yet."""
         return self._state.highest
 
+    @property
+    def is_replaying(self) -> bool:
+        """True while the stream is read from its beginning: what is served is from before."""
+        return self._next is not None
+
     def on_reset(self, callback: Callable[[], None]) -> None:
         """Call back when everything was read anew."""
         self._on_reset.append(callback)

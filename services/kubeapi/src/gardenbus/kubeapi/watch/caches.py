@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from gardenbus.common.errors import Unavailable
 from gardenbus.kubeapi.watch.cacher import Cacher
 
 WAIT_SECONDS = 3.0
@@ -25,6 +26,11 @@ class Caches:
     async def wait_for(self, cache: Cacher, version: int) -> bool:
         """Wait until a cache stands at a version; False when that takes too long."""
         return await self.wait_until(lambda: cache.synced and cache.mark >= version)
+
+    async def until_read(self, cache: Cacher) -> None:
+        """Wait until a cache has been read. Raises Unavailable."""
+        if not cache.synced and not await self.wait_for(cache, 0):
+            raise Unavailable(f"the announcements were not read within {WAIT_SECONDS:g} s: try again")
 
     async def wait_until(self, is_reached: Callable[[], bool]) -> bool:
         """Wait until something has come in; False when that takes too long."""

@@ -16,7 +16,8 @@ from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.controller.unreadable import skip_unreadable
 from gardenbus.common.controller.wait import keep_following
-from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
+from gardenbus.common.errors import Unavailable
+from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage, StreamPosition
 from gardenbus.kubeapi.domain.manifests import presented
 from gardenbus.kubeapi.watch.cacher import Announcement, CachedObject, Cacher, Restart
 
@@ -40,14 +41,15 @@ class ObjectsUpdater:
 
     def __init__(self, bus: Bus, subjects: Subjects, cache: Cacher, fetch: Fetch, moved: Callable[[], None]) -> None:
         self._moved = moved
-        """To be called when `sequence` has grown."""
+        """To be called when `position` has grown."""
         self._bus = bus
         self._subjects = subjects
         self._cache = cache
         self._fetch = fetch
         self._prefix = f"{subjects.prefix}.changed."
-        self.sequence = 0
-        """Place in the stream up to which all was received."""
+        self._created = 0
+        self.position = StreamPosition(0, 0)
+        """Place up to which all was received; a stream that was made anew has others."""
 
     async def run(self) -> NoReturn:
         """Follow for ever."""
@@ -66,16 +68,20 @@ class ObjectsUpdater:
     async def _follow(self) -> None:
         stream = self._subjects.stream("OBJECTS")
         self._cache.begin_replay()
+        self._created = (await self._bus.position(stream)).created
         async with self._bus.follow(stream, [f"{self._prefix}>"], last_per_subject=True) as follower:
             number = 0
             async for event in follower:
                 match event:
                     case ReplayDone():
+                        if (await self._bus.position(stream)).created != self._created:
+                            raise Unavailable(f"{stream} was made anew while it was read")
                         self._cache.end_replay()
                         self._note(event.sequence)
                     case FollowRestarted():
                         _log.info("watches.expired", reason=event.reason)
                         self._cache.begin_replay()
+                        self._created = (await self._bus.position(stream)).created
                     case StreamMessage():
                         if event.marker is None:
                             await self._receive(event)
@@ -85,8 +91,8 @@ class ObjectsUpdater:
                     await asyncio.sleep(0)
 
     def _note(self, sequence: int) -> None:
-        if self._cache.synced:
-            self.sequence = sequence
+        if self._cache.synced and not self._cache.is_replaying:
+            self.position = StreamPosition(self._created, sequence)
             self._moved()
 
     async def _receive(self, message: StreamMessage) -> None:

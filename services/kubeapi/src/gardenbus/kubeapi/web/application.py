@@ -9,7 +9,7 @@ import structlog
 from aiohttp import web
 
 from gardenbus.common.api.document import Document
-from gardenbus.common.errors import GardenbusError, NotFound, Unavailable
+from gardenbus.common.errors import GardenbusError, NotFound
 from gardenbus.kubeapi import metrics
 from gardenbus.kubeapi.access.impersonation import impersonated
 from gardenbus.kubeapi.access.logins import Logins, Unauthenticated, User
@@ -131,8 +131,7 @@ class KubeApplication:
         """Wait until the revocations of certificates have been read. Raises Unavailable."""
         if not self._caches.objects.synced:
             self._visit()
-            if not await self._caches.wait_for(self._caches.objects, 0):
-                raise Unavailable("the announcements have not been read yet: try again")
+            await self._caches.until_read(self._caches.objects)
 
     def _documents(self, request: web.Request) -> tuple[ObjectResponse, Accepted] | None:
         """Discovery, None where the path is about a resource."""
