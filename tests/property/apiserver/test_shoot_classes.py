@@ -71,6 +71,15 @@ SPECS: Sequence[Document] = (
     {"seedName": "somewhere"},
     {"credentialsBindingName": "limited"},
     {"kubernetes": {"kubeAPIServer": {"auditConfig": {"auditPolicy": {"configMapRef": {"name": "policy"}}}}}},
+    {"resources": [{"name": "a", "resourceRef": {"apiVersion": "v1", "kind": "ConfigMap", "name": "policy"}}]},
+    {"resources": [{"name": "a", "resourceRef": {"apiVersion": "v1", "kind": "Secret", "name": "absent"}}]},
+    {"hibernation": {"enabled": True, "schedules": [{"start": "0 20 * * *"}]}, "purpose": "evaluation"},
+    {"dns": {"domain": "a.example.org", "providers": [{"type": "aws-route53", "primary": True}]}},
+    {"addons": {"kubernetesDashboard": {"enabled": True}}, "purpose": "evaluation"},
+    {"controlPlane": {"zones": ["a"]}, "systemComponents": {"coreDNS": {"autoscaling": {"mode": "horizontal"}}}},
+    {"controlPlane": {"highAvailability": {"failureTolerance": {"type": "zone"}}}, "seedSelector": {}},
+    {"provider": {"workers": []}},
+    {"maintenance": {"autoRotation": {"credentials": {"sshKeypair": {"rotationPeriod": "24h"}}}}},
 )
 _MACHINE = {"name": "m5.large", "cpu": "2", "gpu": "0", "memory": "8Gi"}
 

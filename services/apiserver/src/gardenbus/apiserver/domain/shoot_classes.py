@@ -16,7 +16,9 @@ from gardenbus.apiserver.domain.validation.metadata import label_problem
 from gardenbus.common.api.document import Document, encode, section
 from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.garden.quotas import EXPIRATION_ANNOTATION
+from gardenbus.common.api.garden.scheduling_requirements import REQUIREMENTS
 from gardenbus.common.api.garden.seed_management import USE_AS_SEED
+from gardenbus.common.api.garden.shoot_operations import FORCE_DELETION, OPERATIONS
 
 BY_CLASS = frozenset(
     {
@@ -46,8 +48,8 @@ BY_CLASS = frozenset(
 Warnings may: nothing reads those of a durable request. A plug-in that is new is none of them until it stands here.
 """
 
-_OWN_ANNOTATIONS = frozenset({USE_AS_SEED, EXPIRATION_ANNOTATION})
-"""Annotations about the Shoot itself: a ManagedSeed of its name, and an instant against which a Quota is held."""
+_OWN_ANNOTATIONS = frozenset({USE_AS_SEED, EXPIRATION_ANNOTATION, REQUIREMENTS, FORCE_DELETION, *OPERATIONS})
+"""About the Shoot itself: a ManagedSeed of its name, an instant against which a Quota is held, operations."""
 
 _FIELDS = frozenset({"apiVersion", "kind", "metadata", "spec"})
 _METADATA = frozenset({"name", "namespace", "labels", "annotations"})

@@ -14,7 +14,6 @@ from gardenbus.apiserver.domain.shoot_classes import (
     next_expiration,
     read_versions,
 )
-from gardenbus.apiserver.domain.validation.fast_path import has_common_spec
 from gardenbus.common.api.changes import ObjectChange, creation_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.ports.store import WritePrecondition
@@ -109,7 +108,7 @@ class AdmittedClasses:
 
         `checked`: the Shoot as plug-ins checked it; `document`: as it is stored.
         """
-        if self._by_name is None or not self._has_been_seen(key) or not has_common_spec(document):
+        if self._by_name is None or not self._has_been_seen(key):
             return
         versions = self._versions(related)
         if versions is None or document.get("status") is not None:

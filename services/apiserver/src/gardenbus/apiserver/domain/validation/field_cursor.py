@@ -5,8 +5,10 @@ absent, so that one mistake is one problem.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
+
+from msgspec import Struct
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.shown_values import shown
@@ -65,16 +67,20 @@ class FieldErrors:
             raise invalid(self.problems, f"{subject} is invalid: ")
 
 
-class FieldCursor:
-    """Cursor on a mapping of a manifest; false where there is no mapping, and then nothing below it is required."""
+class FieldCursor(Struct, eq=False, gc=False):
+    """Cursor on a mapping of a manifest; false where there is no mapping, and then nothing below it is required.
 
-    __slots__ = ("content", "errors", "is_present", "path")
+    Its path is put together when a problem is noted: hardly any cursor needs it.
+    """
 
-    def __init__(self, content: Mapping[str, Any], path: str, errors: FieldErrors, *, is_present: bool = True) -> None:
-        self.content = content
-        self.path = path
-        self.errors = errors
-        self.is_present = is_present
+    content: Mapping[str, Any]
+    step: str
+    """The field that the mapping is at, or the whole path where there is nothing above."""
+    errors: FieldErrors
+    is_present: bool = True
+    above: "FieldCursor | None" = None
+    place: int | None = None
+    """Place in the list at the field."""
 
     def __bool__(self) -> bool:
         return self.is_present
@@ -84,9 +90,18 @@ class FieldCursor:
         """The manifest itself."""
         return cls(document, "", errors)
 
+    @property
+    def path(self) -> str:
+        """The path of the mapping in the manifest."""
+        if self.above is None:
+            return self.step
+        path = self.above.at(self.step)
+        return path if self.place is None else f"{path}[{self.place}]"
+
     def at(self, field: str) -> str:
         """The path of a field here."""
-        return f"{self.path}.{field}" if self.path else field
+        path = self.path
+        return f"{path}.{field}" if path else field
 
     def add_error(self, field: str, message: str) -> None:
         """Note a problem with a field ("" for the place itself)."""
@@ -109,13 +124,15 @@ class FieldCursor:
 
     def section(self, field: str, *, required: bool = False) -> "FieldCursor":
         """The mapping at a field. One that is required and absent counts as an empty one: what it needs is noted."""
-        value = self.content.get(field)
-        if value is None and required and self.is_present:
-            self.errors.add_missing(self.at(field), "is needed: a mapping")
-            return FieldCursor({}, self.at(field), self.errors)
-        if type(value) is not dict and value is not None:
+        value: Document | None = self.content.get(field)
+        if type(value) is dict:
+            return FieldCursor(value, field, self.errors, True, self)
+        if value is not None:
             value = self._get(field, dict, "a mapping", required=required)
-        return FieldCursor(cast("Document", value or {}), self.at(field), self.errors, is_present=value is not None)
+        elif required and self.is_present:
+            self.errors.add_missing(self.at(field), "is needed: a mapping")
+            return FieldCursor({}, field, self.errors, True, self)
+        return FieldCursor(value or {}, field, self.errors, value is not None, self)
 
     def nested(self, *fields: str) -> "FieldCursor":
         """The mapping at the end of a chain of fields."""
@@ -178,21 +195,21 @@ class FieldCursor:
             return None
         return value
 
-    def _list(self, field: str, described: str, *, required: bool = False) -> Iterator[tuple[str, Any]]:
-        """The entries of the list at a field, each with its path."""
+    def _list(self, field: str, described: str, *, required: bool = False) -> Sequence[Any]:
+        """The list at a field; empty where there is none."""
         found: Any = self.content.get(field)
         if found is not None or required:
             found = self._get(field, list, described, required=required)
-        return ((f"{self.at(field)}[{index}]", entry) for index, entry in enumerate(found or ()))
+        return found or ()
 
     def entries(self, field: str, *, required: bool = False, most: int | None = None) -> Sequence["FieldCursor"]:
         """The mappings of the list at a field, of which there may be a limited number."""
         places: list[FieldCursor] = []
-        for path, entry in self._list(field, "a list", required=required):
+        for index, entry in enumerate(self._list(field, "a list", required=required)):
             if isinstance(entry, dict):
-                places.append(FieldCursor(cast("Document", entry), path, self.errors))
+                places.append(FieldCursor(cast("Document", entry), field, self.errors, True, self, index))
             else:
-                self.errors.add_error(path, f"must be a mapping, not {shown(entry)}")
+                self.errors.add_error(f"{self.at(field)}[{index}]", f"must be a mapping, not {shown(entry)}")
         self._limit(field, len(places), most)
         return places
 
@@ -206,12 +223,14 @@ class FieldCursor:
     def texts(self, field: str) -> Sequence[tuple[str, str]]:
         """The non-empty strings of the list at a field, each with its path."""
         texts: list[tuple[str, str]] = []
-        for path, entry in self._list(field, "a list of strings"):
+        found = self._list(field, "a list of strings")
+        path = self.at(field) if found else ""
+        for index, entry in enumerate(found):
             if isinstance(entry, str) and entry:
-                texts.append((path, entry))
+                texts.append((f"{path}[{index}]", entry))
             else:
                 self.errors.add_error(
-                    path, f"must be a string that is not empty, not {shown(entry)}{_hint(entry, str)}"
+                    f"{path}[{index}]", f"must be a string that is not empty, not {shown(entry)}{_hint(entry, str)}"
                 )
         return texts
 
@@ -220,8 +239,11 @@ class FieldCursor:
     ) -> Sequence[tuple[str, str]]:
         """The same, each repetition noted; their number may be limited, and each may have to keep a rule."""
         texts = self.texts(field)
-        for path, _ in _repetitions(texts):
-            self.errors.add_error(path, "is in the list already: name it once")
+        seen: set[str] = set()
+        for path, text in texts:
+            if text in seen:
+                self.errors.add_error(path, "is in the list already: name it once")
+            seen.add(text)
         self._limit(field, len(texts), most)
         for path, text in texts if rule is not None else ():
             if rule is not None and (problem := rule(text)):
@@ -268,9 +290,14 @@ def invalid(problems: Iterable[FieldProblem], subject: str = "") -> InvalidResou
 
 def unique(places: Sequence[FieldCursor], field: str) -> None:
     """Note entries of a list whose `field` repeats that of an earlier one."""
-    named = [(place.at(field), value) for place in places if isinstance(value := place.content.get(field), str)]
-    for path, value in _repetitions(named):
-        places[0].errors.add_error(path, f"{shown(value)} is in the list already: name it once")
+    seen: set[str] = set()
+    for place in places:
+        value = place.content.get(field)
+        if not isinstance(value, str):
+            continue
+        if value in seen:
+            place.add_error(field, f"{shown(value)} is in the list already: name it once")
+        seen.add(value)
 
 
 def _stated(value: Any) -> Any:
@@ -288,11 +315,3 @@ def _part_of(field: str) -> str:
 
 def _hint(value: Any, expected: type | tuple[type, ...]) -> str:
     return ": put it in quotes" if expected is str and isinstance(value, bool | int | float) else ""
-
-
-def _repetitions(texts: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    seen: set[str] = set()
-    for path, value in texts:
-        if value in seen:
-            yield path, value
-        seen.add(value)

@@ -36,7 +36,6 @@ from gardenbus.apiserver.domain.validation import (
     signing_request,
     workload_identity,
 )
-from gardenbus.apiserver.domain.validation.fast_path import has_common_spec
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, FieldErrors, invalid
 from gardenbus.apiserver.domain.validation.member_work import check_work_status
 from gardenbus.apiserver.domain.validation.metadata import key_of
@@ -153,8 +152,6 @@ def validate(document: Document, old: Document | None) -> None:
             f"metadata.namespace: Leases of {LEASE_NAMESPACE} are heartbeats, which gardenlets send: read them with "
             "garden.api.list.lease"
         )
-    if kind == "Shoot" and old is None and has_common_spec(document):
-        return
     errors = FieldErrors()
     _check(document, old, errors)
     if old is not None and errors.problems:
@@ -164,8 +161,6 @@ def validate(document: Document, old: Document | None) -> None:
 
 def problems_of_new(document: Document) -> Sequence[FieldProblem]:
     """Every problem that an object of a kind with rules would have, were it new; its metadata is checked elsewhere."""
-    if document["kind"] == "Shoot" and has_common_spec(document):
-        return ()
     errors = FieldErrors()
     _check(document, None, errors)
     return errors.problems

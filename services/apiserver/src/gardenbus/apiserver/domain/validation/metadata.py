@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, cast
 
 from gardenbus.apiserver.domain.validation.entry_limits import check_metadata
-from gardenbus.apiserver.domain.validation.fast_path import has_common_metadata
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, FieldErrors
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
@@ -55,8 +54,6 @@ def checked_key(document: Document) -> tuple[KindSpec, ObjectKey]:
     errors = FieldErrors()
     check_metadata(metadata, errors)
     errors.raise_if_any(f"{spec.kind} {name[:_LONGEST_SUBDOMAIN]}")
-    if spec.singular == "shoot" and has_common_metadata(metadata):
-        return spec, ObjectKey(spec.singular, metadata["namespace"], name)
     place = FieldCursor(metadata, "metadata", errors)
     namespace = _checked_namespace(place, spec)
     check_labels(place, "labels", takes_capitals=True)
@@ -144,14 +141,13 @@ def in_label(key: str, problem: str) -> str:
 
 def check_labels(place: FieldCursor, field: str, *, takes_capitals: bool = False) -> None:
     """Note every label at a field that breaks the rules; `takes_capitals`: in prefixes, as what is stored may have."""
-    path = place.at(field)
     for key, value in place.text_map(field).items():
         problem = qualified_name_problem(key) or in_label(key, label_value_problem(value))
         prefix = key.rpartition("/")[0]
         if not problem and not takes_capitals and prefix != prefix.lower():
             problem = f"{shown(key)}: the part before the / has no capitals: write {prefix.lower()}"
         if problem:
-            place.errors.add_error(path, problem)
+            place.add_error(field, problem)
 
 
 def _needed_text(document: Document, field: str) -> str:

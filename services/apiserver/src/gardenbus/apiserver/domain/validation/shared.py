@@ -112,10 +112,9 @@ def check_access_restrictions(holder: FieldCursor, field: str = "accessRestricti
 
 def check_annotation_keys(holder: FieldCursor, field: str = "annotations") -> None:
     """Note keys of annotations that could be none."""
-    path = holder.at(field)
     for key in holder.text_map(field):
         if problem := qualified_name_problem(key.lower()):
-            holder.errors.add_error(path, problem)
+            holder.add_error(field, problem)
 
 
 def check_requirements(manifest: FieldCursor, old: Document | None, annotation: str) -> None:

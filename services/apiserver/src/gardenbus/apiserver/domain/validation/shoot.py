@@ -1,9 +1,10 @@
 """The rules of a Shoot. Source: Gardener's `pkg/api/core/validation/shoot.go`, for the fields that are read here."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, unique
 from gardenbus.apiserver.domain.validation.metadata import label_problem, qualified_name_problem, subdomain_problem
+from gardenbus.apiserver.domain.validation.passed_checks import FieldTexts, PartCheck, PassedChecks, field_texts
 from gardenbus.apiserver.domain.validation.removed_fields import check_removed_fields
 from gardenbus.apiserver.domain.validation.runtime_config import check_runtime_config
 from gardenbus.apiserver.domain.validation.self_hosted import check_self_hosted
@@ -18,7 +19,7 @@ from gardenbus.apiserver.domain.validation.shared import (
     check_tolerations,
 )
 from gardenbus.apiserver.domain.validation.shoot_addons import check_addons
-from gardenbus.apiserver.domain.validation.shoot_components import check_components, check_room_for_pods
+from gardenbus.apiserver.domain.validation.shoot_components import check_components, check_masks, check_room_for_pods
 from gardenbus.apiserver.domain.validation.shoot_dns import check_providers
 from gardenbus.apiserver.domain.validation.shoot_encryption import check_rotated_key
 from gardenbus.apiserver.domain.validation.shoot_features import check_features
@@ -30,7 +31,6 @@ from gardenbus.apiserver.domain.validation.shoot_updates import (
 )
 from gardenbus.apiserver.domain.validation.shoot_workers import check_workers
 from gardenbus.apiserver.domain.validation.status import check_shoot_status, check_shoot_status_update
-from gardenbus.apiserver.domain.validation.stored_problems import check_new
 from gardenbus.apiserver.domain.validation.value_rules import (
     ValueRules,
     check_values,
@@ -90,35 +90,42 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
         check_immutable(spec, before)
         check_state(manifest, old)
     of_changes = len(manifest.errors)
-    check_spec(spec)
+    texts = field_texts(spec)
+    check_spec(spec, texts)
     check_workerless(spec, before)
-    check_changes(spec, before)
+    check_changes(spec, before, texts)
     check_self_hosted(manifest, spec, before)
     manifest.errors.sort_by_field(_ORDER, since=of_changes)
 
 
-def check_changes(spec: FieldCursor, before: Document) -> None:
+def check_changes(spec: FieldCursor, before: Document, texts: FieldTexts | None = None) -> None:
     """Check what is long to check, or what an earlier version stored without a look at it, where it changes."""
-    for fields, check_part in _OF_CHANGES:
-        if any(spec.content.get(field) != before.get(field) for field in fields):
-            check_new(spec, before, check_part)
+    content = spec.content
+    changed = {field for field in (*content, *before) if content.get(field) != before.get(field)}
+    checks = [each for each in CHECKS_OF_CHANGES if not changed.isdisjoint(each.fields)]
+    _passed.run(checks, spec, field_texts(spec) if texts is None else texts, before)
 
 
-def check_spec(spec: FieldCursor) -> None:
+def check_spec(spec: FieldCursor, texts: FieldTexts | None = None) -> None:
     """Note every problem of a Shoot's spec, also of one in a template."""
+    _passed.run(CHECKS_OF_SPECS, spec, field_texts(spec) if texts is None else texts, {})
+
+
+def check_times(spec: FieldCursor) -> None:
+    """Note every problem of hibernation schedules and of the maintenance window."""
+    for problem in (*schedule_problems(spec.content), *window_problems(spec.content)):
+        spec.add_error(problem.field.removeprefix("spec."), problem.message)
+
+
+def _check_choices(spec: FieldCursor) -> None:
     for field in ("seedName", "schedulerName"):
         spec.text(field, rule=label_problem)
     spec.choice("purpose", PURPOSES)
     spec.text("region", required=True)
     spec.text("exposureClassName", rule=subdomain_problem)
-    _check_profile(spec)
-    _check_provider(spec)
-    _check_networking(spec)
-    _check_control_plane(spec)
-    _check_dns(spec)
-    check_seed_selector(spec)
-    check_tolerations(spec)
-    check_access_restrictions(spec)
+
+
+def _check_switches(spec: FieldCursor) -> None:
     spec.section("kubernetes").text("version", rule=version_problem)
     spec.section("hibernation").boolean("enabled")
     spec.section("hibernation").entries("schedules")
@@ -127,12 +134,6 @@ def check_spec(spec: FieldCursor) -> None:
     for field in ("kubernetesVersion", "machineImageVersion"):
         maintenance.section("autoUpdate").boolean(field)
     maintenance.section("timeWindow")
-
-
-def check_times(spec: FieldCursor) -> None:
-    """Note every problem of hibernation schedules and of the maintenance window."""
-    for problem in (*schedule_problems(spec.content), *window_problems(spec.content)):
-        spec.add_error(problem.field.removeprefix("spec."), problem.message)
 
 
 def _check_profile(spec: FieldCursor) -> None:
@@ -271,25 +272,42 @@ def _check_zones(spec: FieldCursor) -> None:
         spec.section("controlPlane").add_error("zones", f"a control plane is in {needed}, not in {len(zones)}")
 
 
-_OF_CHANGES: Sequence[tuple[Sequence[str], Callable[[FieldCursor], None]]] = (
-    (("hibernation", "maintenance"), check_times),
-    (("maintenance",), _check_rotation),
-    (("monitoring",), _check_receivers),
-    (("controlPlane",), _check_zones),
-    (("networking",), _check_networks),
-    (("networking", "provider"), _check_network_type),
-    (("kubernetes", "provider"), check_features),
-    (("kubernetes", "provider"), check_runtime_config),
-    (("kubernetes", "maintenance"), check_rotated_key),
-    (("kubernetes", "addons", "dns"), check_removed_fields),
-    (("resources",), check_resources),
-    (("provider",), _check_provider_values),
-    (("extensions",), _check_extensions),
-    (("kubernetes", "networking"), check_components),
-    (("kubernetes", "networking", "provider"), check_room_for_pods),
-    (("resources", "kubernetes"), _check_admission_plugins),
-    (("dns", "kubernetes"), _check_dns_providers),
-    (("addons", "purpose"), check_addons),
-    (("systemComponents",), _check_system_components),
+CHECKS_OF_SPECS: Sequence[PartCheck] = (
+    PartCheck(("seedName", "schedulerName", "purpose", "region", "exposureClassName"), _check_choices),
+    PartCheck(("cloudProfile", "cloudProfileName"), _check_profile),
+    PartCheck(("provider",), _check_provider),
+    PartCheck(("networking",), _check_networking),
+    PartCheck(("controlPlane",), _check_control_plane),
+    PartCheck(("dns",), _check_dns),
+    PartCheck(("seedSelector",), check_seed_selector),
+    PartCheck(("tolerations",), check_tolerations),
+    PartCheck(("accessRestrictions",), check_access_restrictions),
+    PartCheck(("kubernetes", "hibernation", "maintenance"), _check_switches),
 )
-"""Fields of a spec, and what is checked where one of them changes."""
+"""Checks of each spec."""
+
+CHECKS_OF_CHANGES: Sequence[PartCheck] = (
+    PartCheck(("hibernation", "maintenance"), check_times),
+    PartCheck(("maintenance",), _check_rotation),
+    PartCheck(("monitoring",), _check_receivers),
+    PartCheck(("controlPlane",), _check_zones),
+    PartCheck(("networking",), _check_networks),
+    PartCheck(("networking", "provider"), _check_network_type),
+    PartCheck(("kubernetes", "provider"), check_features),
+    PartCheck(("kubernetes", "provider"), check_runtime_config),
+    PartCheck(("kubernetes", "maintenance"), check_rotated_key),
+    PartCheck(("kubernetes", "addons", "dns"), check_removed_fields),
+    PartCheck(("resources",), check_resources),
+    PartCheck(("provider",), _check_provider_values),
+    PartCheck(("extensions",), _check_extensions),
+    PartCheck(("kubernetes",), check_components),
+    PartCheck(("kubernetes", "networking"), check_masks),
+    PartCheck(("kubernetes", "networking", "provider"), check_room_for_pods),
+    PartCheck(("resources", "kubernetes"), _check_admission_plugins),
+    PartCheck(("dns", "kubernetes"), _check_dns_providers),
+    PartCheck(("addons", "purpose"), check_addons),
+    PartCheck(("systemComponents",), _check_system_components),
+)
+"""Checks of a spec where one of their fields changes."""
+
+_passed = PassedChecks()

@@ -274,13 +274,12 @@ DEFAULT_PODS = 110
 
 def check_components(spec: FieldCursor) -> None:
     """Note values beyond their bounds in a Shoot's `spec.kubernetes`."""
-    kubernetes = spec.section("kubernetes")
-    check_values(kubernetes, _COMPONENTS)
-    _check_masks(spec, kubernetes.section("kubeControllerManager"))
+    check_values(spec.section("kubernetes"), _COMPONENTS)
 
 
-def _check_masks(spec: FieldCursor, manager: FieldCursor) -> None:
+def check_masks(spec: FieldCursor) -> None:
     """Note masks of the nodes' ranges that no family of the shoot has."""
+    manager = spec.nested("kubernetes", "kubeControllerManager")
     families = spec.section("networking").content.get("ipFamilies")
     if families in (None, [], ["IPv4"]):
         manager.integer("nodeCIDRMaskSize", least=16, most=28)

@@ -21,8 +21,8 @@ ValueRules = Mapping[str, ValueRule]
 
 def check_values(holder: FieldCursor, rules: ValueRules) -> None:
     """Note what is wrong with the values of a mapping that rules are about."""
-    for field in holder.content:
-        if (rule := rules.get(field)) is not None and holder.has(field):
+    for field, value in holder.content.items():
+        if value is not None and (rule := rules.get(field)) is not None:
             rule(holder, field)
 
 

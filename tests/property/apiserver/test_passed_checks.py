@@ -1,25 +1,28 @@
-"""What is taken for plain at one look, the rules have nothing to say about."""
+"""Checks of parts of a spec that passed before are left out, and no problem with them."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardenbus.apiserver.domain.defaults import with_creation_defaults, with_defaults
-from gardenbus.apiserver.domain.validation import shoot
-from gardenbus.apiserver.domain.validation.fast_path import has_common_metadata, has_common_spec
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, FieldErrors
-from gardenbus.apiserver.domain.validation.metadata import (
-    check_labels,
-    label_problem,
-    qualified_name_problem,
+from gardenbus.apiserver.domain.validation.manifest import problems_of_new
+from gardenbus.apiserver.domain.validation.passed_checks import (
+    LONGEST_TEXT,
+    MOST_CHECKS,
+    PartCheck,
+    PassedChecks,
+    field_texts,
 )
+from gardenbus.apiserver.domain.validation.shoot import CHECKS_OF_CHANGES, CHECKS_OF_SPECS
 from gardenbus.bench.manifests.shoots import shoot as shoot_of_bench
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import RESERVED_TAINT
+from gardenbus.common.errors import FieldProblem
 from tests.support.builders import a_shoot
 
 FULL = a_shoot(
@@ -153,53 +156,86 @@ def shoots(draw: st.DrawFn) -> Document:
 
 
 @given(shoots())
-@settings(max_examples=1_500)
-def test_no_rule_speaks_against_what_is_plain(document: Document) -> None:
-    metadata: Any = document.get("metadata")
-    if not metadata or isinstance(metadata, str | int | float | list):
-        return
-    if has_common_metadata(metadata):
-        assert _faults_of_metadata(metadata) == ()
-    if has_common_spec(document):
-        event("plain")
-        errors = FieldErrors()
-        shoot.check(FieldCursor.root(document, errors), None)
-        assert errors.problems == ()
+@settings(max_examples=500)
+def test_a_check_reads_the_fields_of_its_row_alone(document: Document) -> None:
+    spec = section(document, "spec")
+    for fields, check in CHECKS:
+        part = {field: value for field, value in spec.items() if field in fields}
+        assert _problems(check, part) == _problems(check, spec)
 
 
-def test_a_shoot_with_everything_in_it_is_plain() -> None:
-    assert has_common_metadata(FULL["metadata"])
-    assert has_common_spec(FULL)
+@given(st.lists(shoots(), min_size=1, max_size=6), st.booleans())
+@settings(max_examples=300)
+def test_problems_are_the_same_after_other_specs(documents: Sequence[Document], are_updates: bool) -> None:
+    passed = PassedChecks()
+    for document in (FULL, *documents, *documents):
+        spec, before = section(document, "spec"), section(FULL, "spec") if are_updates else {}
+        assert _problems_of_all(passed, spec, before) == _problems_of_all(PassedChecks(), spec, before)
+        passed.run(CHECKS, cursor := _cursor(spec), field_texts(cursor), {})
 
 
-@pytest.mark.parametrize("families", [None, [], ["IPv4"]])
-def test_a_mask_of_nodes_is_plain_where_the_shoot_has_ipv4_alone(families: list[str] | None) -> None:
-    document = copy.deepcopy(FULL)
-    document["spec"]["networking"] = {"type": "calico", "ipFamilies": families}
-    document["spec"]["kubernetes"]["kubeControllerManager"]["nodeCIDRMaskSize"] = 24
-    assert has_common_spec(document)
-    document["spec"]["networking"] = {"type": "calico", "ipFamilies": ["IPv6"]}
-    assert not has_common_spec(document)
+def test_a_check_that_passed_is_not_run_again() -> None:
+    passed, runs = PassedChecks(), [0]
+
+    def check(spec: FieldCursor) -> None:
+        runs[0] += 1
+        spec.text("region", required=True)
+
+    def problems(spec: Document, before: Document) -> int:
+        cursor = _cursor(spec)
+        passed.run((PartCheck(("region",), check),), cursor, field_texts(cursor), before)
+        return len(cursor.errors)
+
+    assert [problems({"region": "a"}, {}), problems({"region": "a", "purpose": "testing"}, {})] == [0, 0]
+    assert runs == [1]
+    assert [problems({"region": 1}, {}), problems({"region": 1}, {})] == [1, 1]
+    assert problems({"region": 2}, {"region": 2}) == 0
+    assert problems({"region": 2}, {}) == 1
+    longest = {"region": "a" * LONGEST_TEXT}
+    runs[0] = 0
+    assert [problems(longest, {}), problems(longest, {})] == [0, 0]
+    assert runs == [2]
+
+
+def test_no_more_checks_are_kept_than_are_allowed() -> None:
+    passed, runs = PassedChecks(), [0]
+
+    def check(_spec: FieldCursor) -> None:
+        runs[0] += 1
+
+    def run(number: int) -> None:
+        cursor = _cursor({"region": str(number)})
+        passed.run((PartCheck(("region",), check),), cursor, field_texts(cursor), {})
+
+    for number in range(MOST_CHECKS + 1):
+        run(number)
+    run(MOST_CHECKS)
+    assert runs == [MOST_CHECKS + 1]
+    run(0)
+    assert runs == [MOST_CHECKS + 2]
 
 
 @pytest.mark.parametrize(
-    "document", [a_shoot(), *(shoot_of_bench(f"s{number}", number, "mixed") for number in range(20))]
+    "document", [FULL, a_shoot(), *(shoot_of_bench(f"s{number}", number, "mixed") for number in range(20))]
 )
-def test_a_shoot_is_plain_with_its_defaults(document: Document) -> None:
-    assert has_common_spec(with_creation_defaults(with_defaults(document)))
+def test_a_new_shoot_passes_with_its_defaults(document: Document) -> None:
+    document = with_creation_defaults(with_defaults(document))
+    for _ in range(2):
+        assert problems_of_new(document) == ()
 
 
-def _faults_of_metadata(metadata: Document) -> tuple[Any, ...]:
-    """What the rules say, asked one by one: as a whole they look whether it is plain themselves."""
-    errors = FieldErrors()
-    place = FieldCursor(metadata, "metadata", errors)
-    check_labels(place, "labels")
-    for field in ("finalizers", "ownerReferences"):
-        assert not place.has(field)
-    for field in ("uid", "resourceVersion", "generateName", "creationTimestamp", "deletionTimestamp"):
-        place.text(field)
-    for key in place.text_map("annotations"):
-        assert not qualified_name_problem(key)
-    for field in ("name", "namespace"):
-        assert not label_problem(metadata[field])
-    return errors.problems
+CHECKS = (*CHECKS_OF_SPECS, *CHECKS_OF_CHANGES)
+
+
+def _cursor(spec: Document) -> FieldCursor:
+    return FieldCursor(spec, "spec", FieldErrors())
+
+
+def _problems(check: Callable[[FieldCursor], None], spec: Document) -> Sequence[FieldProblem]:
+    check(cursor := _cursor(spec))
+    return cursor.errors.problems
+
+
+def _problems_of_all(passed: PassedChecks, spec: Document, before: Document) -> Sequence[FieldProblem]:
+    passed.run(CHECKS, cursor := _cursor(spec), field_texts(cursor), before)
+    return cursor.errors.problems
