@@ -8,17 +8,21 @@ from gardenbus.gardenlet.domain.control_plane import (
     API_SERVER,
     CONTROLLER_MANAGER,
     ETCD,
+    ETCDS,
+    EVENTS_ETCD,
+    EVENTS_PEER,
     PORTS,
     SCHEDULER,
     ClusterParameters,
     Location,
     certificates,
     cluster_parameters,
+    component_of,
     control_plane,
     least_nodes,
 )
 
-WHERE = Location("127.0.0.1", {name: 20_000 + number for number, name in enumerate(PORTS)}, "/keys", "/data")
+WHERE = Location("127.0.0.1", {name: 20_000 + number for number, name in enumerate(PORTS)}, "/keys", "/data", "/events")
 
 
 def parameters(**spec: object) -> ClusterParameters:
@@ -32,7 +36,7 @@ def arguments_of(name: str, cluster: ClusterParameters | None = None) -> dict[st
 
 
 def test_a_shoot_without_workers_has_no_scheduler() -> None:
-    assert [each.name for each in control_plane(parameters(), WHERE)] == [ETCD, API_SERVER, CONTROLLER_MANAGER]
+    assert [each.name for each in control_plane(parameters(), WHERE)] == [*ETCDS, API_SERVER, CONTROLLER_MANAGER]
     pools: Document = {"provider": {"workers": [{"name": "a", "minimum": 2}, {"name": "b", "minimum": 1}]}}
     assert [each.name for each in control_plane(parameters(**pools), WHERE)][-1] == SCHEDULER
     assert least_nodes(pools) == 3
@@ -66,6 +70,36 @@ def test_each_component_has_a_port_a_health_check_and_a_limit_of_memory() -> Non
         assert component.health.port in WHERE.ports
         assert component.health.path in {"/readyz", "/healthz"}
         assert component.environment["GOMEMLIMIT"].endswith("MiB")
+
+
+def test_events_have_an_etcd_of_their_own() -> None:
+    port = WHERE.ports[EVENTS_ETCD]
+    assert arguments_of(API_SERVER)["etcd-servers-overrides"] == f"/events#https://127.0.0.1:{port}"
+    main, events = arguments_of(ETCD), arguments_of(EVENTS_ETCD)
+    assert {flag for flag in main if main[flag] != events[flag]} == {
+        "name",
+        "data-dir",
+        "initial-cluster",
+        "listen-client-urls",
+        "advertise-client-urls",
+        "listen-peer-urls",
+        "initial-advertise-peer-urls",
+    }
+    assert events["data-dir"] == "/events"
+
+
+def test_a_control_plane_that_was_made_with_one_etcd_has_one_until_there_are_ports_for_another() -> None:
+    before = WHERE._replace(ports={n: p for n, p in WHERE.ports.items() if n not in {EVENTS_ETCD, EVENTS_PEER}})
+    plan = {each.name: each for each in control_plane(parameters(), before)}
+    assert set(plan) == {ETCD, API_SERVER, CONTROLLER_MANAGER}
+    assert not [each for each in plan[API_SERVER].arguments if "overrides" in each]
+
+
+@pytest.mark.parametrize("shell", [(), ("/bin/sh",)])
+def test_each_component_is_found_by_its_arguments(shell: tuple[str, ...]) -> None:
+    for each in control_plane(parameters(provider={"workers": [{"name": "a"}]}), WHERE):
+        assert component_of((*shell, f"/opt/{each.program}", *each.arguments)) == each.name
+    assert component_of(("/bin/sleep", "600")) is None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ flags that an idle control plane saves most with.
 """
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple, cast
 
@@ -14,13 +14,13 @@ import msgspec
 
 from gardenbus.common.api.document import Document, section
 
-ETCD, API_SERVER = "etcd", "kube-apiserver"
+ETCD, EVENTS_ETCD, API_SERVER = "etcd", "etcd-events", "kube-apiserver"
 CONTROLLER_MANAGER, SCHEDULER = "kube-controller-manager", "kube-scheduler"
-PEER = "etcd-peer"
-ETCDS = (ETCD,)
-"""Components that keep data."""
+PEER, EVENTS_PEER = "etcd-peer", "etcd-events-peer"
+ETCDS = (ETCD, EVENTS_ETCD)
+"""Components that keep data: everything but Events, which the other one keeps for an hour and nobody backs up."""
 
-PORTS = (ETCD, PEER, API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
+PORTS = (ETCD, PEER, EVENTS_ETCD, EVENTS_PEER, API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
 """Names of the ports of a control plane; all are on its own address."""
 
 CA, ETCD_CA, FRONT_PROXY_CA = "ca", "ca-etcd", "ca-front-proxy"
@@ -74,16 +74,20 @@ class ClusterParameters(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def components(self) -> tuple[str, ...]:
         """Names of the components, in the order of their start; a shoot without workers needs no scheduler."""
-        return (ETCD, API_SERVER, CONTROLLER_MANAGER, *((SCHEDULER,) if self.has_workers else ()))
+        return (*ETCDS, API_SERVER, CONTROLLER_MANAGER, *((SCHEDULER,) if self.has_workers else ()))
 
 
 class Location(NamedTuple):
-    """The place of a control plane: its address, its ports by name, and the directories of its keys and data."""
+    """The place of a control plane: its address, its ports by name, and the directories of its keys and data.
+
+    Without a port of the etcd of Events, the other one keeps them: a control plane that was made before there was one.
+    """
 
     address: str
     ports: Mapping[str, int]
     keys: str
     data: str
+    events: str = ""
 
 
 class HealthCheck(NamedTuple):
@@ -101,6 +105,11 @@ class Component(NamedTuple):
     arguments: tuple[str, ...]
     health: HealthCheck
     environment: Mapping[str, str]
+
+    @property
+    def program(self) -> str:
+        """Name of its program."""
+        return ETCD if self.name in ETCDS else self.name
 
 
 class WantedCertificate(NamedTuple):
@@ -157,8 +166,24 @@ def kubeconfig_files(cluster: ClusterParameters) -> tuple[str, ...]:
 
 def control_plane(cluster: ClusterParameters, where: Location) -> tuple[Component, ...]:
     """The components, in the order of their start."""
-    build = {ETCD: _etcd, API_SERVER: _api_server, CONTROLLER_MANAGER: _controller_manager, SCHEDULER: _scheduler}
-    return tuple(build[name](cluster, where) for name in cluster.components)
+    build = {
+        ETCD: _etcd,
+        EVENTS_ETCD: _events_etcd,
+        API_SERVER: _api_server,
+        CONTROLLER_MANAGER: _controller_manager,
+        SCHEDULER: _scheduler,
+    }
+    return tuple(build[name](cluster, where) for name in cluster.components if name in where.ports)
+
+
+def component_of(arguments: Sequence[str]) -> str | None:
+    """Name of the component that runs with these arguments, the program being the first, or the second after a shell.
+
+    Both etcds have one program, and names of their own.
+    """
+    names = {argument.rpartition("/")[2] for argument in arguments[:2]}
+    name = next((each for each in PORTS if each in names), None)
+    return EVENTS_ETCD if name == ETCD and f"--name={EVENTS_ETCD}" in arguments else name
 
 
 def api_server_url(where: Location) -> str:
@@ -166,9 +191,9 @@ def api_server_url(where: Location) -> str:
     return f"https://{where.address}:{where.ports[API_SERVER]}"
 
 
-def etcd_url(where: Location) -> str:
-    """URL of etcd for its clients."""
-    return f"https://{where.address}:{where.ports[ETCD]}"
+def etcd_url(where: Location, name: str = ETCD) -> str:
+    """URL of an etcd for its clients."""
+    return f"https://{where.address}:{where.ports[name]}"
 
 
 def kubeconfig(*, server: str, name: str, user: Document, authority: Document) -> Document:
@@ -188,15 +213,26 @@ def _limits(memory_mib: int) -> Mapping[str, str]:
 
 
 def _etcd(cluster: ClusterParameters, where: Location) -> Component:
-    peer = f"https://{where.address}:{where.ports[PEER]}"
-    arguments = {
-        "name": "etcd-main",
+    arguments = _etcd_flags(cluster, where, member="etcd-main", client=etcd_url(where), peer=where.ports[PEER])
+    return Component(ETCD, _flags(arguments), HealthCheck(ETCD, "/readyz", ETCD_CA), _limits(256))
+
+
+def _events_etcd(cluster: ClusterParameters, where: Location) -> Component:
+    client, peer = etcd_url(where, EVENTS_ETCD), where.ports[EVENTS_PEER]
+    arguments = _etcd_flags(cluster, where, member=EVENTS_ETCD, client=client, peer=peer) | {"data-dir": where.events}
+    return Component(EVENTS_ETCD, _flags(arguments), HealthCheck(EVENTS_ETCD, "/readyz", ETCD_CA), _limits(128))
+
+
+def _etcd_flags(cluster: ClusterParameters, where: Location, *, member: str, client: str, peer: int) -> dict[str, str]:
+    peer_url = f"https://{where.address}:{peer}"
+    return {
+        "name": member,
         "data-dir": where.data,
-        "listen-client-urls": etcd_url(where),
-        "advertise-client-urls": etcd_url(where),
-        "listen-peer-urls": peer,
-        "initial-advertise-peer-urls": peer,
-        "initial-cluster": f"etcd-main={peer}",
+        "listen-client-urls": client,
+        "advertise-client-urls": client,
+        "listen-peer-urls": peer_url,
+        "initial-advertise-peer-urls": peer_url,
+        "initial-cluster": f"{member}={peer_url}",
         "initial-cluster-token": cluster.technical_id,
         "cert-file": f"{where.keys}/{ETCD}.crt",
         "key-file": f"{where.keys}/{ETCD}.key",
@@ -211,13 +247,15 @@ def _etcd(cluster: ClusterParameters, where: Location) -> Component:
         "logger": "zap",
         "log-level": "warn",
     }
-    return Component(ETCD, _flags(arguments), HealthCheck(ETCD, "/readyz", ETCD_CA), _limits(256))
 
 
 def _api_server(cluster: ClusterParameters, where: Location) -> Component:
     keys = where.keys
+    has_events = EVENTS_ETCD in where.ports
+    events = {"etcd-servers-overrides": f"/events#{etcd_url(where, EVENTS_ETCD)}"} if has_events else {}
     arguments = {
         "etcd-servers": etcd_url(where),
+        **events,
         "etcd-cafile": f"{keys}/{ETCD_CA}.crt",
         "etcd-certfile": f"{keys}/{ETCD_CLIENT}.crt",
         "etcd-keyfile": f"{keys}/{ETCD_CLIENT}.key",

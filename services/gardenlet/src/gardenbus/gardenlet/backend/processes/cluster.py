@@ -3,6 +3,7 @@
     <directory>/cluster.json          its parameters and ports, and which components shall run
     <directory>/pki/                  keys, certificates and kubeconfigs
     <directory>/etcd/                 the data of etcd
+    <directory>/etcd-events/          the data of the etcd of Events, which nobody backs up or restores
     <directory>/etcd.damaged/         what etcd could not read, once it was restored, or has left of a first start
     <directory>/spool.jsonl           its changes since the latest backup, see `delta_files`
     <directory>/logs/<component>.log
@@ -34,12 +35,14 @@ from gardenbus.gardenlet.backend.processes.binaries import Programs
 from gardenbus.gardenlet.backend.processes.child import ComponentProcess, Running, running_below, spawn
 from gardenbus.gardenlet.domain.control_plane import (
     ETCD,
+    EVENTS_ETCD,
     PORTS,
     ClusterParameters,
     Component,
     Location,
     api_server_url,
     certificates,
+    component_of,
     control_plane,
     kubeconfig_files,
 )
@@ -119,6 +122,11 @@ class Cluster:
         return self.directory / "etcd"
 
     @property
+    def events(self) -> Path:
+        """Directory of the data of the etcd of Events."""
+        return self.directory / EVENTS_ETCD
+
+    @property
     def damaged(self) -> Path:
         """Directory of data that etcd could not read, kept for whoever wants to know why."""
         return self.directory / "etcd.damaged"
@@ -151,7 +159,7 @@ class Cluster:
     def where(self) -> Location:
         """Address, ports and directories."""
         assert self.state is not None
-        return Location(ADDRESS, self.state.ports, str(self.keys), str(self.data))
+        return Location(ADDRESS, self.state.ports, str(self.keys), str(self.data), str(self.events))
 
     @property
     def url(self) -> str:
@@ -198,11 +206,12 @@ class Cluster:
         return issued
 
     def remove_data(self) -> None:
-        """Remove the data of etcd, which has ended. Raises StaleFencingToken."""
+        """Remove the data of the etcds, which have ended. Raises StaleFencingToken."""
         self.note_data(present=False)
         with self._owned():
             shutil.rmtree(self.data, ignore_errors=True)
             shutil.rmtree(self.damaged, ignore_errors=True)
+            shutil.rmtree(self.events, ignore_errors=True)
             self.spool.unlink(missing_ok=True)
 
     def set_data_aside(self) -> None:
@@ -281,8 +290,7 @@ class Cluster:
         for running in running_below(self.directory):
             if not running.child.leads_session:
                 continue  # forked by a component, with its arguments, and about to be something else
-            names = [Path(argument).name for argument in running.arguments[:2]]  # a script's comes after its shell's
-            for name in set(names).intersection(PORTS):
+            if (name := component_of(running.arguments)) is not None:
                 self._children[name] = running
 
     def child(self, name: str) -> ComponentProcess | None:
@@ -370,9 +378,12 @@ class Cluster:
             return ""
 
     def _spawn(self, component: Component) -> None:
-        program = self.program(component.name)
+        program = self.program(component.program)
         environment = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
         with self._owned():
+            if component.name == EVENTS_ETCD and (damage := etcd_damage(self._log_end(EVENTS_ETCD, _LAST_LIFE_BYTES))):
+                _log.warning("etcd.events_dropped", shoot=self.directory.name, reason=damage)
+                shutil.rmtree(self.events, ignore_errors=True)
             child = spawn(
                 program,
                 component.arguments,

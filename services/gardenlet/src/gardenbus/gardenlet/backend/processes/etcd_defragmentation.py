@@ -76,7 +76,7 @@ class EtcdDefragmentation:
             with self._owned():
                 pass
             try:
-                etcd = self._session.etcd(cluster)
+                etcd = self._session.etcd(cluster, name)
                 before = await etcd.database_bytes()
                 await etcd.defragment()
                 after = await etcd.database_bytes()

@@ -1,6 +1,7 @@
 """Maker of the backend `processes`: control planes are processes of the gardenlet's machine.
 
-A control plane is etcd, kube-apiserver, kube-controller-manager and, with workers, kube-scheduler.
+A control plane is etcd, another one for Events, kube-apiserver, kube-controller-manager and, with workers,
+kube-scheduler.
 
     <seed's directory>/control-planes/<technical id>--<uid>/      see `cluster`
     <backend.backups>/<bucket>/<technical id>--<uid>/             see `etcd_backups`
@@ -46,6 +47,8 @@ from gardenbus.gardenlet.domain.control_plane import (
     API_SERVER,
     CONTROLLER_MANAGER,
     ETCD,
+    ETCDS,
+    EVENTS_ETCD,
     PORTS,
     SCHEDULER,
     Component,
@@ -249,11 +252,14 @@ class ProcessesMaker:
             cluster.set_unused_data_aside()
         if cluster.is_empty:
             await self.backups.restore(cluster, migrated)
-        if not is_hibernation_enabled(_required(request).spec):
+        is_awake = not is_hibernation_enabled(_required(request).spec)
+        if is_awake:
             async with start_slots():
                 self._check_memory(cluster)
                 await self._start(cluster, ETCD)
         cluster.note_data(present=not cluster.is_empty)
+        if is_awake:
+            await self._start(cluster, EVENTS_ETCD)
         if migrated is not None:
             await self.backups.drop_migrated(cluster, migrated)
         return {}
@@ -268,12 +274,8 @@ class ProcessesMaker:
             return {HIBERNATED: True}
         async with start_slots():
             self._check_memory(cluster)
-            await self._start(cluster, ETCD)
-            await self._start(cluster, API_SERVER)
-            await self._start(cluster, CONTROLLER_MANAGER)
-            if cluster.components([SCHEDULER]):
-                await self._start(cluster, SCHEDULER)
-            else:
+            await self._start(cluster, *PORTS)
+            if not cluster.components([SCHEDULER]):
                 await cluster.stop([SCHEDULER])
         return {}
 
@@ -312,8 +314,7 @@ class ProcessesMaker:
         if "wait-for-api-server" not in request.kept or cluster.state is None or cluster.is_empty:
             return {}
         async with start_slots():
-            for component in (ETCD, API_SERVER, CONTROLLER_MANAGER):
-                await self._start(cluster, component)
+            await self._start(cluster, *ETCDS, API_SERVER, CONTROLLER_MANAGER)
         await clean_up(self.session.client(cluster), self._clock, within_seconds=CLEANUP_SECONDS)
         return {}
 
@@ -331,7 +332,7 @@ class ProcessesMaker:
     async def _release_etcd(self, cluster: Cluster, request: StepRequest) -> Document:
         del request
         self.backups.release(cluster)
-        await cluster.stop((ETCD,))
+        await cluster.stop(ETCDS)
         cluster.remove_data()
         return {}
 
@@ -358,11 +359,11 @@ class ProcessesMaker:
 
     # ------------------------------------------------------------------------------------------ components
 
-    async def _start(self, cluster: Cluster, name: str) -> None:
-        """Start a component, and wait until it is ready. Raises StepFailed with its last words."""
-        (component,) = cluster.components([name])
-        await cluster.start(component)
-        await self._until_ready(cluster, component)
+    async def _start(self, cluster: Cluster, *names: str) -> None:
+        """Start components in their order, each once the one before is ready. Raises StepFailed with its last words."""
+        for component in cluster.components(names):
+            await cluster.start(component)
+            await self._until_ready(cluster, component)
 
     async def _etcd_ready(self, cluster: Cluster, component: Component) -> EtcdClient:
         """Run an etcd that restores: it is not one of those that shall run."""

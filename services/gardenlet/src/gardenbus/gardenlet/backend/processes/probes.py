@@ -13,6 +13,7 @@ from gardenbus.gardenlet.backend.processes.etcd_client import EtcdClient
 from gardenbus.gardenlet.domain.control_plane import (
     ADMIN,
     CA,
+    ETCD,
     ETCD_CA,
     ETCD_CLIENT,
     PORTS,
@@ -60,10 +61,10 @@ class ProbeSession:
         assert self._session is not None
         return KubernetesClient(self._session, cluster.url, self._tls_of(cluster, CA))
 
-    def etcd(self, cluster: Cluster) -> EtcdClient:
-        """A client of the cluster's etcd. Raises BadRequest."""
+    def etcd(self, cluster: Cluster, name: str = ETCD) -> EtcdClient:
+        """A client of one of the cluster's etcds. Raises BadRequest."""
         assert self._session is not None
-        return EtcdClient(self._session, etcd_url(cluster.where), self._tls_of(cluster, ETCD_CA))
+        return EtcdClient(self._session, etcd_url(cluster.where, name), self._tls_of(cluster, ETCD_CA))
 
     async def component_problem(self, cluster: Cluster, component: Component) -> str | None:
         """Problem of a component: it has ended, or its health check fails."""
