@@ -1,13 +1,11 @@
 """Extension objects of shoots on a real API server, with an extension of the tests that obeys Gardener's contract."""
 
 import asyncio
-import random
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from gardenbus.common.api.confirmation import CONFIRMING_PATCH
 from gardenbus.common.api.document import Document, section
@@ -23,17 +21,15 @@ from gardenbus.gardenlet.domain.extension_objects.kinds import (
     path_of,
 )
 from gardenbus.gardenlet.domain.extension_objects.network_policies import network_policies
-from gardenbus.gardenlet.domain.flows import OperationType, shoot_flow
+from gardenbus.gardenlet.domain.flows import OperationType
 from gardenbus.gardenlet.domain.managed_resources.definition import DEFINITION
 from tests.support.builders import NOW, a_cloudprofile, a_seed, a_shoot
 from tests.support.eventually import eventually
 from tests.support.kube_clusters import RealCluster, real_clusters
-from tests.support.overlaid_lives import COMPLETE, FENCED_OFF, KILLED, Life, live
 from tests.support.overlaid_seeds import (
     ADDRESS,
     MemoryGarden,
     OverlaidSeed,
-    cut,
     namespace_of_shoot,
     observed_shoot,
     overlaid_seed,
@@ -411,107 +407,6 @@ async def test_a_kind_that_the_api_does_not_have_is_named(tmp_path: Path, binari
         await eventually(is_gone)
         (failure,) = (await seed.run(shoot, "Create")).failures
         assert "CustomResourceDefinition" in failure.message
-
-
-@pytest.mark.timeout(900)
-async def test_an_operation_that_is_cut_anywhere_is_taken_up_from_the_objects_alone(
-    tmp_path: Path, binaries: str
-) -> None:
-    shoot, chance = the_shoot(), random.Random(7)
-    async with (
-        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
-        a_seed_with(tmp_path, cluster, "one") as (_, stub),
-    ):
-        operations: tuple[OperationType, ...] = ("Create", "Reconcile", "Delete")
-        for token, operation in enumerate(operations, start=2):
-            for _ in range(4):
-                async with overlaid_seed(tmp_path / "one", cluster, the_garden("one"), token=token) as seed:
-                    run = asyncio.create_task(seed.run(shoot, operation))
-                    await asyncio.wait([run], timeout=chance.uniform(0.1, 3))
-                    await cut(run)
-            async with overlaid_seed(tmp_path / "one", cluster, the_garden("one"), token=token) as seed:
-                await succeeds(seed, shoot, operation)
-                if operation != "Delete":
-                    assert {kind for kind, _ in await seed.all_objects(shoot)} == set(WAITS)
-                    assert len({key[0] for key in stub.made}) == len(WAITS)
-        assert stub.made == {}
-
-
-def in_order(operation: OperationType) -> list[str]:
-    """Steps of an operation, each after those that it depends on."""
-    flow, done = shoot_flow(operation, has_workers=True, has_extensions=True), list[str]()
-    while ready := flow.ready(done):
-        done += [step.name for step in ready]
-    return done
-
-
-@pytest.mark.timeout(1800)
-async def test_a_gardenlet_that_is_killed_in_each_step_leaves_its_successor_what_it_needs(
-    tmp_path: Path, binaries: str
-) -> None:
-    shoot, chance = the_shoot(), random.Random(11)
-    garden = the_garden("one").objects
-    async with real_clusters(tmp_path, binaries, ["api"]) as (cluster,):
-        await define_kinds(cluster.client)
-        token = 1
-        first = Life(
-            directory=str(tmp_path / "one"),
-            kubeconfig=cluster.kubeconfig,
-            garden=garden,
-            shoot=shoot,
-            operation="Create",
-        )
-        async with running(StubExtension(cluster.client)) as stub:
-            made: dict[tuple[str, str, str], str] = {}
-            operations: tuple[OperationType, ...] = ("Create", "Delete")
-            for operation in operations:
-                steps = in_order(operation)
-                for number, step in enumerate(steps):
-                    token += 1
-                    killed = replace(first, operation=operation, token=token, begun=steps[:number], killed_in=step)
-                    assert await live(replace(killed, killed_after=chance.uniform(0, 1))) == KILLED, step
-                token += 1
-                assert await live(replace(first, operation=operation, token=token)) == COMPLETE
-                made = made or dict(stub.made)
-            assert len({kind for kind, _, _ in made}) == len(WAITS)
-            assert stub.made == {}, "what was made is gone"
-            assert await cluster.client.get(f"/api/v1/namespaces/{namespace_of_shoot(shoot)}") is None
-            assert await cluster.client.items(CLUSTERS) == []
-
-
-@pytest.mark.timeout(600)
-async def test_of_two_processes_on_one_seed_the_one_with_the_older_token_ends(tmp_path: Path, binaries: str) -> None:
-    shoot = the_shoot()
-    async with (
-        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
-        running(StubExtension(cluster.client, {"Infrastructure": "silent"})) as stub,
-    ):
-        await define_kinds(cluster.client)
-        first = Life(
-            directory=str(tmp_path / "one"),
-            kubeconfig=cluster.kubeconfig,
-            garden=the_garden("one").objects,
-            shoot=shoot,
-            operation="Create",
-        )
-        older = asyncio.create_task(live(first))
-        path = path_of("Infrastructure", namespace_of_shoot(shoot), "apollo")
-
-        async def is_requested(times: int) -> None:
-            live_object = await cluster.client.get(path) or {}
-            found.add(section(live_object, "metadata", "annotations").get(TIMESTAMP))
-            assert len(found - {None}) == times
-
-        found: set[str | None] = set()
-        await eventually(lambda: is_requested(1), every=0.05)
-        younger = asyncio.create_task(live(replace(first, token=2)))
-        await eventually(lambda: is_requested(2), every=0.05)
-        stub.behaviours = {}
-        assert await younger == COMPLETE
-        assert await older == FENCED_OFF
-        begun = [(kind, name) for _, kind, name in stub.history]
-        assert len(begun) == len(set(begun)), "each object was requested by one of them"
-        assert {kind for kind, _ in begun} == set(WAITS)
 
 
 @pytest.mark.timeout(600)

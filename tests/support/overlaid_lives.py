@@ -38,6 +38,7 @@ class Life(msgspec.Struct, kw_only=True):
     killed_in: str = ""
     killed_after: float = 0.0
     begun: Sequence[str] = ()
+    restored_from: Document | None = None
 
 
 async def live(life: Life) -> int:
@@ -61,7 +62,7 @@ async def _live(life: Life) -> int:
         async with overlaid_seed(Path(life.directory), cluster, garden, token=life.token) as seed:
             maker: Any = seed.backend.maker
             maker.make = _ending(maker.make, life)
-            result = await seed.run(life.shoot, life.operation, resumes=True)
+            result = await seed.run(life.shoot, life.operation, restored_from=life.restored_from, resumes=True)
             seed.backend.save(result.record)  # as a gardenlet does with each result
     except StaleFencingToken:
         return FENCED_OFF

@@ -81,7 +81,7 @@ class OverlaidSeed:
         ):
             run = before.run
         state = state_in(restored_from, uid) or {}
-        if operation == "Migrate" and not record.attempts:
+        if operation == "Migrate" and run is not record.run:
             state = record.state | state_of(record)
         record = msgspec.structs.replace(
             record,

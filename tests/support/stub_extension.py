@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from gardenbus.agent.kubernetes.client import KubernetesClient
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.errors import Conflict, GardenbusError
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.gardenlet.domain.extension_objects.kinds import API_VERSION, CLUSTERS, GROUP, PLURALS, path_of
@@ -38,6 +39,18 @@ class StubExtension:
     made: dict[tuple[str, str, str], str] = field(default_factory=dict[tuple[str, str, str], str])
     history: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     """Type of each operation that was begun, with kind and name."""
+
+    found: dict[tuple[str, str, str], Document] = field(default_factory=dict[tuple[str, str, str], Document])
+    """State of each object when it was taken up for the first time."""
+
+    kept: dict[tuple[str, str, str], Document] = field(default_factory=dict[tuple[str, str, str], Document])
+    """State of each object as it was left."""
+
+    changed: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
+    """Objects whose state somebody else has changed since."""
+
+    missing: list[str] = field(default_factory=list[str])
+    """Objects that a state names, and that were not there."""
 
     async def run(self) -> None:
         """Act until cancelled."""
@@ -101,9 +114,15 @@ class StubExtension:
         if not await self._begin(key, live, operation):
             return
         state = section(live, "status", "state")
+        if state != self.kept.get(key, state):
+            self.changed.append(key)
+        if key not in self.found:
+            self.found[key] = state
+            await self._check_resources(key[1], live)
         self.made.setdefault(key, str(state.get("id") or f"{key[0]}-{len(self.history)}"))
         kind, namespace, name = key
-        status: Document = {"state": {"id": self.made[key]}}
+        self.kept[key] = {"id": self.made[key], "revision": int(state.get("revision") or 0) + 1}
+        status: Document = {"state": self.kept[key]}
         if kind == "Infrastructure":
             status["providerStatus"] = {"vpc": self.made[key]}
             status["networking"] = {"nodes": ["10.10.0.0/16"]}
@@ -126,6 +145,13 @@ class StubExtension:
             reference = {"apiVersion": "v1", "kind": "Secret", "name": secret}
             status["resources"] = [{"name": "user-data", "resourceRef": reference}]
         await self._end(key, live, operation, status)
+
+    async def _check_resources(self, namespace: str, live: Document) -> None:
+        """Find out whether the Secrets that a state names came with it."""
+        for each in mappings(section(live, "status").get("resources")):
+            path = f"/api/v1/namespaces/{namespace}/secrets/{section(each, 'resourceRef')['name']}"
+            if await self.client.get(path) is None:
+                self.missing.append(path)
 
     async def _generated(self, bucket: str, live: Document) -> Document:
         """Credentials for a bucket alone, made with those that it has been given."""
@@ -155,6 +181,7 @@ class StubExtension:
         if not await self._begin(key, live, "Delete"):
             return
         self.made.pop(key, None)
+        self.kept.pop(key, None)
         await self._end(key, live, "Delete", {})
         await self._finalize(key, live, present=False)
 
