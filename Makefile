@@ -95,7 +95,7 @@ bench-guard: $(INSTALLED) ## whether any process takes more than it did, in 4 mi
 	@$(BIN)/python -m gardenbus.bench.guard $(ARGS) || [ $$? -eq 3 ]
 
 # The first build of the scheduler takes minutes.
-bench-peers: $(INSTALLED) ## beside Gardener's scheduler (needs Go) and kube-apiserver (GARDENBUS_KUBE_BIN); ARGS=--page writes docs/performance.md
+bench-peers: $(INSTALLED) ## beside Gardener's and KubeFleet's schedulers (needs Go) and kube-apiserver (GARDENBUS_KUBE_BIN); ARGS=--page writes docs/performance.md
 	@$(BIN)/python -m gardenbus.bench.peers $(ARGS)
 
 reference: $(WITH_DEV) ## write the documentation's reference pages anew from the code

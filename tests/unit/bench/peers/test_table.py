@@ -2,14 +2,16 @@
 
 import pytest
 
-from gardenbus.bench.peers.readings import ApiReading, PeerLandscape, PeerReading, PeerTurns
-from gardenbus.bench.peers.table import BEGIN, END, api_table, table, times_per_cpu_second, with_table
+from gardenbus.bench.peers.readings import ApiReading, PeerReading, PeerTurns
+from gardenbus.bench.peers.table import PeerTable, api_table, table, times_per_cpu_second, with_table
+
+KIND = PeerTable("peers", ("seeds", "placed before"), "decisions", "scheduler")
 
 MACHINE = {"cores": 2, "cpu": "a cpu", "memory_gb": 8, "kernel": "6.1", "python": "3.12.1", "load_1m": 0.5}
 
 
 def peer(seconds: float, cpu_seconds: float) -> PeerReading:
-    return PeerReading("gardener v1", "go1.26", 40, 40, seconds, cpu_seconds)
+    return PeerReading("gardener v1", "go1.26", 40, seconds, cpu_seconds)
 
 
 def turns() -> PeerTurns:
@@ -17,12 +19,11 @@ def turns() -> PeerTurns:
         {"units": 4000, "seconds": seconds, "nats": 0.5, "redis": 0.5, "relay": 0.5, "scheduler": 0.5}
         for seconds in (1.0, 2.0, 4.0)
     ]
-    landscape = PeerLandscape(seeds=1000, placed=20_000, own=4000, peers=40)
-    return PeerTurns(landscape, own, [peer(10.0, 20.0), peer(20.0, 40.0), peer(5.0, 10.0)])
+    return PeerTurns(("1,000", "20,000"), own, [peer(10.0, 20.0), peer(20.0, 40.0), peer(5.0, 10.0)])
 
 
 def test_a_row_has_medians_with_the_least_and_the_most() -> None:
-    row = table([turns()], MACHINE, "today").splitlines()[-1]
+    row = table(KIND, [turns()], MACHINE, "today").splitlines()[-1]
     assert row == (
         "| 1,000 | 20,000 | 4.0 (2.0 to 8.0) | 2.0 (1.0 to 4.0) | 2,000 (1,000 to 4,000) | 2,000 (2,000 to 2,000) "
         "| 8,000 (8,000 to 8,000) | 1,000 |"
@@ -34,17 +35,20 @@ def test_all_processes_count_against_the_peers_one() -> None:
 
 
 def test_versions_and_the_machine_stand_above_the_table() -> None:
-    text = table([turns()], MACHINE, "today")
+    text = table(KIND, [turns()], MACHINE, "today")
     assert "today, 3 turns each, on 2 cores (a cpu)" in text
     assert "load 0.5 at the end. go1.26." in text
-    assert "| gardener v1: decisions/s |" in text
+    assert "| seeds | placed before | gardener v1: decisions/s | a CPU-second |" in text
+    assert "|---|---|---:|---:|---:|---:|---:|---:|" in text
+    assert "the scheduler's process alone" in text
 
 
 def test_the_page_keeps_all_else() -> None:
-    page = f"before\n{BEGIN}\nold\n{END}\nafter\n"
-    assert with_table(page, "new\n") == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
+    begin, end = "<!-- peers: begin (make bench-peers ARGS=--page) -->", "<!-- peers: end -->"
+    page = f"before\n{begin}\nold\n{end}\nafter\n"
+    assert with_table(page, "new\n", "peers") == f"before\n{begin}\n\nnew\n\n{end}\nafter\n"
     with pytest.raises(ValueError, match="no lines"):
-        with_table("nothing", "new\n")
+        with_table("nothing", "new\n", "peers")
 
 
 def test_a_row_of_api_servers_sums_the_cpu_of_all_processes_and_says_who_takes_more() -> None:

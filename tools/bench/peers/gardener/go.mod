@@ -2,7 +2,10 @@ module gardenbus.io/peers/gardener
 
 go 1.26.5
 
+replace gardenbus.io/peers/harness => ../harness
+
 require (
+	gardenbus.io/peers/harness v0.0.0
 	github.com/gardener/gardener v1.149.3
 	github.com/gardener/gardener/pkg/apis v0.0.0
 	github.com/go-logr/logr v1.4.3

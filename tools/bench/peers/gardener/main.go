@@ -9,18 +9,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
-	"runtime"
-	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"gardenbus.io/peers/harness"
 	"github.com/gardener/gardener/pkg/api/indexer"
 	schedulerconfigv1alpha1 "github.com/gardener/gardener/pkg/apis/config/scheduler/v1alpha1"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
@@ -43,25 +40,12 @@ import (
 
 const version = "gardener v1.149.3"
 
-// longestLine is in bytes: a manifest is far below it.
-const longestLine = 16 << 20
-
-type result struct {
-	Peer       string  `json:"peer"`
-	Go         string  `json:"go"`
-	Decisions  int     `json:"decisions"`
-	Placed     int     `json:"placed"`
-	Seconds    float64 `json:"seconds"`
-	CPUSeconds float64 `json:"cpu_seconds"`
-	FirstError string  `json:"first_error,omitempty"`
-}
-
 func main() {
 	strategy := flag.String("strategy", "SameRegion", "the scheduler's candidate determination strategy")
 	workers := flag.Int("workers", 5, "reconciliations at once (Gardener's default)")
 	flag.Parse()
 	// Lists of the cache come from memory, which streams none.
-	must(os.Setenv("KUBE_FEATURE_WatchListClient", "false"))
+	harness.Must(os.Setenv("KUBE_FEATURE_WatchListClient", "false"))
 	logf.SetLogger(logr.Discard())
 	ctx := context.Background()
 	objects, pending := read()
@@ -75,54 +59,27 @@ func main() {
 		GardenNamespace: "garden",
 		Recorder:        &events.FakeRecorder{},
 	}
-	must(json.NewEncoder(os.Stdout).Encode(measure(ctx, reconciler, garden, pending, *workers)))
-}
-
-func measure(ctx context.Context, reconciler *shoot.Reconciler, garden *garden, pending []types.NamespacedName, workers int) result {
-	var next atomic.Int64
-	var first sync.Once
-	measured := result{Peer: version, Go: runtime.Version(), Decisions: len(pending)}
-	runtime.GC()
-	begin, cpu := time.Now(), cpuSeconds()
-	var group sync.WaitGroup
-	for range workers {
-		group.Go(func() {
-			for {
-				number := int(next.Add(1)) - 1
-				if number >= len(pending) {
-					return
-				}
-				if _, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: pending[number]}); err != nil {
-					first.Do(func() { measured.FirstError = err.Error() })
-				}
-			}
-		})
+	schedule := func(number int) error {
+		_, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: pending[number]})
+		return err
 	}
-	group.Wait()
-	measured.Seconds, measured.CPUSeconds = time.Since(begin).Seconds(), cpuSeconds()-cpu
-	measured.Placed = int(garden.bound.Load())
-	return measured
+	harness.Measure(version, len(pending), *workers, schedule, func() int { return int(garden.bound.Load()) })
 }
 
 // read returns the objects of the standard input, and the names of the Shoots that have no seed.
 func read() (map[string][]client.Object, []types.NamespacedName) {
 	objects, pending := map[string][]client.Object{}, []types.NamespacedName{}
-	lines := bufio.NewScanner(os.Stdin)
-	lines.Buffer(nil, longestLine)
-	for lines.Scan() {
-		var kind metav1.TypeMeta
-		must(json.Unmarshal(lines.Bytes(), &kind))
-		object := newObject(kind.Kind)
+	harness.Read(func(kind string, document []byte) {
+		object := newObject(kind)
 		if object == nil {
-			continue
+			return
 		}
-		must(json.Unmarshal(lines.Bytes(), object))
-		objects[kind.Kind] = append(objects[kind.Kind], object)
+		harness.Must(json.Unmarshal(document, object))
+		objects[kind] = append(objects[kind], object)
 		if each, ok := object.(*gardencorev1beta1.Shoot); ok && each.Spec.SeedName == nil {
 			pending = append(pending, client.ObjectKeyFromObject(each))
 		}
-	}
-	must(lines.Err())
+	})
 	return objects, pending
 }
 
@@ -154,8 +111,8 @@ type garden struct {
 
 func newGarden(ctx context.Context, objects map[string][]client.Object) *garden {
 	scheme := k8sruntime.NewScheme()
-	must(gardencorev1beta1.AddToScheme(scheme))
-	must(corev1.AddToScheme(scheme))
+	harness.Must(gardencorev1beta1.AddToScheme(scheme))
+	harness.Must(corev1.AddToScheme(scheme))
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for kind, scope := range map[string]meta.RESTScope{
 		"Shoot": meta.RESTScopeNamespace, "Seed": meta.RESTScopeRoot, "CloudProfile": meta.RESTScopeRoot,
@@ -176,15 +133,15 @@ func newGarden(ctx context.Context, objects map[string][]client.Object) *garden 
 			return informer
 		},
 	})
-	must(err)
-	must(indexer.AddProjectNamespace(ctx, informers))
+	harness.Must(err)
+	harness.Must(indexer.AddProjectNamespace(ctx, informers))
 	for _, kind := range []string{"Shoot", "Seed", "CloudProfile", "Project", "ConfigMap"} {
 		_, err := informers.GetInformer(ctx, newObject(kind), cache.BlockUntilSynced(false))
-		must(err)
+		harness.Must(err)
 	}
-	go func() { must(informers.Start(ctx)) }()
+	go func() { harness.Must(informers.Start(ctx)) }()
 	if !informers.WaitForCacheSync(ctx) {
-		must(fmt.Errorf("the cache was not filled"))
+		harness.Must(fmt.Errorf("the cache was not filled"))
 	}
 	made.cache = informers
 	return made
@@ -234,17 +191,4 @@ func (w writer) Update(_ context.Context, object client.Object, _ ...client.SubR
 
 func (w writer) Patch(_ context.Context, object client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
 	return w.garden.shoots.GetIndexer().Update(object.DeepCopyObject())
-}
-
-func cpuSeconds() float64 {
-	var usage syscall.Rusage
-	must(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
-	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / float64(time.Second)
-}
-
-func must(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 }

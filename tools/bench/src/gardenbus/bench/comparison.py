@@ -9,6 +9,9 @@ from gardenbus.bench.options import BenchProfile
 from gardenbus.bench.stats import ScenarioStats, histogram, largest, latencies, median_of, medians
 from gardenbus.embedded.durability import Durability
 
+MEASURER = "bench"
+"""Name of the process that measures, among those whose costs are counted."""
+
 ReportProgress = Callable[[str, int, int], None]
 """Receives progress: the name of a step, how much of it is done, of how much."""
 
@@ -44,6 +47,11 @@ class Measurement:
         self.moments: Sequence[float] = ()
         self.cpu_s: Mapping[str, float] = {}
         self.rss_mb: Mapping[str, float] = {}
+
+    @property
+    def product_cpu_s(self) -> Mapping[str, float]:
+        """CPU seconds of all processes but the one that measures."""
+        return {name: cpu for name, cpu in self.cpu_s.items() if name != MEASURER}
 
     @property
     def rate(self) -> float:

@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from gardenbus.bench.comparison import MEASURER
 from gardenbus.bench.stats import ScenarioStats, blocks
 
 INDENT = "  "
@@ -176,4 +177,4 @@ def _per_unit(seconds: float | None, units: int) -> str:
 
 
 def _role(name: str) -> str:
-    return "generator" if name == "bench" else name
+    return "generator" if name == MEASURER else name

@@ -20,7 +20,6 @@ from gardenbus.bench.harness.rig import Rig
 from gardenbus.bench.stats import latencies, medians
 from gardenbus.embedded.ports import LOOPBACK
 
-MEASURER = "bench"
 COUNTED_BY_NATS = ("in_msgs", "out_msgs", "in_bytes", "out_bytes")
 
 MeasureOnce = Callable[[], Awaitable[Measurement]]
@@ -127,7 +126,7 @@ class _Measured:
         self.turn = TurnReading(
             units=measurement.count,
             seconds=measurement.seconds,
-            cpu_s={name: cpu for name, cpu in measurement.cpu_s.items() if name != MEASURER},
+            cpu_s=measurement.product_cpu_s,
             before=yardsticks[0],
             after=yardsticks[1],
             memory_mb=memory,

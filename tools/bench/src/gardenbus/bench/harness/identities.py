@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gardenbus.bench.comparison import MEASURER
 from gardenbus.common.adapters.nats.credentials import Credentials, read_credentials
 from gardenbus.common.api.identity.permissions import JETSTREAM_API, Permissions
 from gardenbus.common.api.identity.principals import Principal
@@ -10,8 +11,6 @@ from gardenbus.common.api.keys import Subjects
 from gardenbus.credentials import secret_files
 from gardenbus.credentials.identity_directory import IdentityDirectory
 from gardenbus.embedded.identities import EmbeddedIdentities
-
-MEASURER = "bench"
 
 
 class RigIdentities(EmbeddedIdentities):

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from gardenbus.bench.comparison import MEASURER
 from gardenbus.bench.harness.identities import RigIdentities
 from gardenbus.bench.harness.process_costs import cpu_seconds
 from gardenbus.bench.harness.retries import BenchFailed, Retries
@@ -125,8 +126,8 @@ class Rig:
         await asyncio.gather(*(self.processes.pop(name).stop() for name in servers))
 
     def costs(self) -> Mapping[str, Cost]:
-        """Cost of every process so far, the measurer (`bench`) included."""
-        pids = {name: process.pid for name, process in self.processes.items()} | {"bench": os.getpid()}
+        """Cost of every process so far, the measurer included."""
+        pids = {name: process.pid for name, process in self.processes.items()} | {MEASURER: os.getpid()}
         return {name: cost_of(pid) for name, pid in pids.items() if pid is not None}
 
     def check_running(self) -> None:

@@ -1,11 +1,12 @@
-"""Command that measures Gardenbus beside its peers, by turns: Gardener's scheduler, and a kube-apiserver with etcd.
+"""Command that measures Gardenbus beside its peers, by turns.
 
-    python -m gardenbus.bench.peers                    measure beside both, print the tables
+    python -m gardenbus.bench.peers                    measure beside all, print the tables
     python -m gardenbus.bench.peers --page             write the tables into docs/performance.md, too
-    python -m gardenbus.bench.peers --only scheduler   beside one of them (or: apiserver)
+    python -m gardenbus.bench.peers --only scheduler   beside one of them
     python -m gardenbus.bench.peers --turns 1 --reduced
 
-The scheduler is built from its sources (needs Go); the API server is found by GARDENBUS_KUBE_BIN.
+Peers are `scheduler` (Gardener's), `kubefleet` (KubeFleet's scheduler) and `apiserver` (kube-apiserver with etcd).
+The schedulers are built from their sources (needs Go); the API server is found by GARDENBUS_KUBE_BIN.
 Exit codes: 0 measured; 1 a peer that is not there, or a measurement that did not come about; 2 a wrong option.
 """
 
@@ -14,16 +15,18 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import uvloop
 
 from gardenbus.bench.harness.retries import BenchFailed
 from gardenbus.bench.peers.api_loads import ApiSize, take_turn
 from gardenbus.bench.peers.api_servers import two_api_servers
-from gardenbus.bench.peers.landscapes import LANDSCAPES, take_turns
+from gardenbus.bench.peers.fleets import FLEETS, PEER_FLEETS, take_fleet_turns
+from gardenbus.bench.peers.landscapes import LANDSCAPES, SCHEDULERS, take_turns
 from gardenbus.bench.peers.programs import built
 from gardenbus.bench.peers.readings import ApiReading, PeerTurns
-from gardenbus.bench.peers.table import API_BEGIN, API_END, BEGIN, END, above, api_table, table, with_table
+from gardenbus.bench.peers.table import above, api_table, table, with_table
 from gardenbus.bench.stats import machine
 from gardenbus.cli.client.api import quiet_logs
 from gardenbus.common.errors import GardenbusError
@@ -48,11 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     quiet_logs()
     try:
         for name in [read.only] if read.only else _PEERS:
-            begin, end, measure = _PEERS[name]
-            made = measure(read.turns, reduced=read.reduced)
+            peer = _PEERS[name]
+            made = peer.measure(read.turns, reduced=read.reduced)
             sys.stdout.write(f"{made}\n")
             if read.page:
-                PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), made, begin, end), encoding="utf-8")
+                PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), made, peer.place), encoding="utf-8")
     except (BenchFailed, ServerMissing, GardenbusError) as error:
         sys.stderr.write(f"not measured: {error}\n")
         return 1
@@ -60,15 +63,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _beside_scheduler(count: int, *, reduced: bool) -> str:
-    BUILT.mkdir(parents=True, exist_ok=True)
-    sys.stderr.write("Gardener's scheduler is built: minutes the first time\n")
-    program = built("gardener", BUILT)
-    sys.stderr.write(f"built in {program.build_seconds:.0f} s\n")
+    program = _program("gardener", "Gardener's scheduler")
     turns: list[PeerTurns] = []
     for landscape in LANDSCAPES[:1] if reduced else LANDSCAPES:
         sys.stderr.write(f"{landscape.seeds} seeds, {landscape.placed} shoots placed before\n")
-        turns.append(uvloop.run(take_turns(program.path, landscape, count)))
-    return table(turns, machine(), _now())
+        turns.append(uvloop.run(take_turns(program, landscape, count)))
+    return table(SCHEDULERS, turns, machine(), _now())
+
+
+def _beside_kubefleet(count: int, *, reduced: bool) -> str:
+    program = _program("kubefleet", "KubeFleet's scheduler")
+    fleets = [each._replace(clusters=100, own=3, peers=3) for each in PEER_FLEETS] if reduced else PEER_FLEETS
+    turns: list[PeerTurns] = []
+    for fleet in fleets:
+        sys.stderr.write(f"{fleet.clusters} clusters, {fleet.description}\n")
+        turns.append(uvloop.run(take_fleet_turns(program, fleet, count)))
+    return table(FLEETS, turns, machine(), _now())
+
+
+def _program(name: str, description: str) -> Path:
+    BUILT.mkdir(parents=True, exist_ok=True)
+    sys.stderr.write(f"{description} is built: minutes the first time\n")
+    program = built(name, BUILT)
+    sys.stderr.write(f"built in {program.build_seconds:.0f} s\n")
+    return program.path
 
 
 def _beside_apiserver(count: int, *, reduced: bool) -> str:
@@ -91,9 +109,21 @@ def _now() -> str:
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
 
+class _Measure(Protocol):
+    def __call__(self, count: int, *, reduced: bool) -> str: ...
+
+
+class _Peer(NamedTuple):
+    """A peer of the command: the place of its table on the page, and what measures it."""
+
+    place: str
+    measure: _Measure
+
+
 _PEERS = {
-    "scheduler": (BEGIN, END, _beside_scheduler),
-    "apiserver": (API_BEGIN, API_END, _beside_apiserver),
+    "scheduler": _Peer(SCHEDULERS.place, _beside_scheduler),
+    "kubefleet": _Peer(FLEETS.place, _beside_kubefleet),
+    "apiserver": _Peer("api servers", _beside_apiserver),
 }
 
 

@@ -1,21 +1,32 @@
-"""Landscapes on which Gardenbus and a peer decide by turns, and what each turn took."""
+"""Landscapes on which Gardenbus and Gardener's scheduler decide by turns, and what each turn took."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
-import msgspec
-
-from gardenbus.bench.comparison import Measurement
 from gardenbus.bench.harness.loading import BenchLandscape
 from gardenbus.bench.harness.rig import a_rig
 from gardenbus.bench.manifests.shoots import basics, names, placed, seed, seed_name, shoot
-from gardenbus.bench.peers.programs import measured
-from gardenbus.bench.peers.readings import PeerLandscape, PeerReading, PeerTurns
+from gardenbus.bench.peers.programs import measured, write_manifests
+from gardenbus.bench.peers.readings import PeerReading, PeerTurns, costs
+from gardenbus.bench.peers.table import PeerTable
 from gardenbus.bench.scenarios.scheduling import ShootBatch, bind_by_scheduler, prepare, start_scheduler
 from gardenbus.common.api.document import Document
 from gardenbus.embedded.durability import Durability
+
+SCHEDULERS = PeerTable("peers", ("seeds", "placed before"), "decisions", "scheduler")
+
+
+class PeerLandscape(NamedTuple):
+    """Seeds, shoots that were placed before, and how many are pending: for Gardenbus, and for the slower peer."""
+
+    seeds: int
+    placed: int
+    own: int
+    peers: int
+
 
 LANDSCAPES: Sequence[PeerLandscape] = (
     PeerLandscape(seeds=10, placed=100, own=2000, peers=200),
@@ -29,17 +40,17 @@ async def take_turns(program: Path, landscape: PeerLandscape, count: int) -> Pee
     own: list[Mapping[str, float]] = []
     theirs: list[PeerReading] = []
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
-        for document in _documents(landscape):
-            file.write(msgspec.json.encode(document) + b"\n")
-        file.flush()
+        manifests = Path(file.name)
+        write_manifests(manifests, _documents(landscape))
         async with a_rig(Durability.PROCESS) as rig:
             await prepare(rig, BenchLandscape(landscape.seeds, landscape.placed), _quiet)
             await start_scheduler(rig)
             await bind_by_scheduler(rig, ShootBatch("warm", landscape.peers), _quiet)
             for turn in range(count):
-                own.append(_costs(await bind_by_scheduler(rig, ShootBatch(f"turn{turn}", landscape.own), _quiet)))
-                theirs.append(measured(program, Path(file.name)))
-    return PeerTurns(landscape, own, theirs)
+                batch = ShootBatch(f"turn{turn}", landscape.own)
+                own.append(costs(await bind_by_scheduler(rig, batch, _quiet)))
+                theirs.append(measured(program, manifests, landscape.peers))
+    return PeerTurns((f"{landscape.seeds:,}", f"{landscape.placed:,}"), own, theirs)
 
 
 def _documents(landscape: PeerLandscape) -> Iterator[Document]:
@@ -51,10 +62,6 @@ def _documents(landscape: PeerLandscape) -> Iterator[Document]:
         (placed(name, number, seed_name(number % landscape.seeds), "uniform") for number, name in before),
         (shoot(name, number, "uniform") for number, name in enumerate(names("new", landscape.peers))),
     )
-
-
-def _costs(measurement: Measurement) -> Mapping[str, float]:
-    return {"units": measurement.count, "seconds": measurement.seconds, **measurement.cpu_s}
 
 
 def _quiet(_step: str, _done: int, _of: int) -> None:

@@ -6,6 +6,7 @@ Each reads manifests from its standard input, a JSON document a line, and prints
 import shutil
 import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ import msgspec
 
 from gardenbus.bench.harness.retries import BenchFailed
 from gardenbus.bench.peers.readings import PeerReading
+from gardenbus.common.api.document import Document
 
 SOURCES = Path("tools/bench/peers")
 """From the root of the repository."""
@@ -46,15 +48,21 @@ def built(name: str, directory: Path, sources: Path = SOURCES) -> PeerProgram:
     return PeerProgram(path, time.monotonic() - began)
 
 
-def measured(program: Path, manifests: Path, *arguments: str) -> PeerReading:
-    """Have a program decide on all pending shoots of a file. Raises BenchFailed where it fails, or leaves one."""
+def write_manifests(file: Path, documents: Iterable[Document]) -> None:
+    """Write what a program reads: a JSON document a line."""
+    with file.open("wb") as lines:
+        lines.writelines(msgspec.json.encode(each) + b"\n" for each in documents)
+
+
+def measured(program: Path, manifests: Path, expected: int) -> PeerReading:
+    """Have a program place what a file has pending. Raises BenchFailed where it fails, or places another number."""
     with manifests.open("rb") as content:
         ended = subprocess.run(  # noqa: S603 - a program that was built here
-            [program, *arguments], stdin=content, capture_output=True, check=False, timeout=LONGEST_SECONDS
+            [program], stdin=content, capture_output=True, check=False, timeout=LONGEST_SECONDS
         )
     if ended.returncode:
         raise BenchFailed(f"{program.name} ended with {ended.returncode}: {ended.stderr.decode().strip()[-2000:]}")
     reading = msgspec.json.decode(ended.stdout, type=PeerReading)
-    if reading.placed != reading.decisions:
-        raise BenchFailed(f"{reading.peer} placed {reading.placed} of {reading.decisions}: {reading.first_error}")
+    if reading.placed != expected:
+        raise BenchFailed(f"{reading.peer} placed {reading.placed} of {expected}: {reading.first_error}")
     return reading

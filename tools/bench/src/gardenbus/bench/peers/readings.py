@@ -5,22 +5,14 @@ from typing import NamedTuple
 
 import msgspec
 
-
-class PeerLandscape(NamedTuple):
-    """Seeds, shoots that were placed before, and how many are pending: for Gardenbus, and for the slower peer."""
-
-    seeds: int
-    placed: int
-    own: int
-    peers: int
+from gardenbus.bench.comparison import Measurement
 
 
 class PeerReading(msgspec.Struct, frozen=True):
-    """One measurement of a peer: how many decisions, and what they took."""
+    """One measurement of a peer: how many objects it placed, and what they took."""
 
     peer: str
     go: str
-    decisions: int
     placed: int
     seconds: float
     cpu_seconds: float
@@ -30,11 +22,18 @@ class PeerReading(msgspec.Struct, frozen=True):
 class PeerTurns(NamedTuple):
     """Turns of Gardenbus and of a peer on one landscape, turn by turn."""
 
-    landscape: PeerLandscape
+    landscape: Sequence[str]
+    """The first cells of its row."""
+
     own: Sequence[Mapping[str, float]]
     """Of each turn: `seconds`, `units`, and the CPU seconds of each process by its name."""
 
     peers: Sequence[PeerReading]
+
+
+def costs(measurement: Measurement) -> Mapping[str, float]:
+    """A turn of Gardenbus: `units`, `seconds`, and the CPU seconds of each process but the one that measures."""
+    return {"units": measurement.count, "seconds": measurement.seconds, **measurement.product_cpu_s}
 
 
 class ApiReading(NamedTuple):

@@ -1,18 +1,19 @@
-"""Table of docs/performance.md: Gardenbus beside a peer, each landscape a row. Pure."""
+"""Tables of docs/performance.md: Gardenbus beside a peer, each landscape a row. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
+from typing import NamedTuple
 
 from gardenbus.bench.peers.readings import ApiReading, PeerTurns
 
-BEGIN, END = "<!-- peers: begin (make bench-peers ARGS=--page) -->", "<!-- peers: end -->"
 
-API_BEGIN, API_END = "<!-- api servers: begin (make bench-peers ARGS=--page) -->", "<!-- api servers: end -->"
+class PeerTable(NamedTuple):
+    """A table of the page: its place, the columns of a landscape, what is counted, and the service that decides."""
 
-_HEAD = """\
-| seeds | placed before | {peer}: decisions/s | a CPU-second | Gardenbus: decisions/s | a CPU-second | \
-the scheduler's process alone | times a CPU-second |
-|---:|---:|---:|---:|---:|---:|---:|---:|"""
+    place: str
+    columns: Sequence[str]
+    unit: str
+    service: str
 
 
 def above(machine: Mapping[str, object], measured_at: str, turns: int) -> str:
@@ -21,14 +22,23 @@ def above(machine: Mapping[str, object], measured_at: str, turns: int) -> str:
     return f"Measured {measured_at}, {turns} turns each, on {described};\nload {machine.get('load_1m')} at the end."
 
 
-def table(turns: Sequence[PeerTurns], machine: Mapping[str, object], measured_at: str) -> str:
+def table(kind: PeerTable, turns: Sequence[PeerTurns], machine: Mapping[str, object], measured_at: str) -> str:
     """The table, with the versions and the machine above it: medians, with the least and the most in brackets."""
     first = turns[0].peers[0]
+    figures = (
+        f"{first.peer}: {kind.unit}/s",
+        "a CPU-second",
+        f"Gardenbus: {kind.unit}/s",
+        "a CPU-second",
+        f"the {kind.service}'s process alone",
+        "times a CPU-second",
+    )
     lines = [
         f"{above(machine, measured_at, len(turns[0].peers))} {first.go}.",
         "",
-        _HEAD.format(peer=first.peer),
-        *(_row(each) for each in turns),
+        f"| {' | '.join([*kind.columns, *figures])} |",
+        f"|{'---|' * len(kind.columns)}{'---:|' * len(figures)}",
+        *(_row(each, kind.service) for each in turns),
     ]
     return "\n".join(lines) + "\n"
 
@@ -46,8 +56,9 @@ def api_table(readings: Sequence[ApiReading], version: str, above: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def with_table(page: str, made: str, begin: str = BEGIN, end: str = END) -> str:
-    """The page with its table anew. Raises ValueError where the page has no place for it."""
+def with_table(page: str, made: str, place: str) -> str:
+    """The page with a table anew. Raises ValueError where the page has no place for it."""
+    begin, end = f"<!-- {place}: begin (make bench-peers ARGS=--page) -->", f"<!-- {place}: end -->"
     before, begins, rest = page.partition(begin)
     _, ends, after = rest.partition(end)
     if not begins or not ends:
@@ -56,20 +67,19 @@ def with_table(page: str, made: str, begin: str = BEGIN, end: str = END) -> str:
 
 
 def times_per_cpu_second(turns: PeerTurns) -> float:
-    """Decisions that Gardenbus makes in one CPU-second of all its processes, for one of the peer."""
-    return median(_per_cpu(turns)) / median(each.decisions / each.cpu_seconds for each in turns.peers)
+    """What Gardenbus places in one CPU-second of all its processes, for one of the peer."""
+    return median(_per_cpu(turns)) / median(each.placed / each.cpu_seconds for each in turns.peers)
 
 
-def _row(turns: PeerTurns) -> str:
+def _row(turns: PeerTurns, service: str) -> str:
     cells = [
-        f"{turns.landscape.seeds:,}",
-        f"{turns.landscape.placed:,}",
-        _range(each.decisions / each.seconds for each in turns.peers),
-        _range(each.decisions / each.cpu_seconds for each in turns.peers),
+        *turns.landscape,
+        _range(each.placed / each.seconds for each in turns.peers),
+        _range(each.placed / each.cpu_seconds for each in turns.peers),
         _range(each["units"] / each["seconds"] for each in turns.own),
         _range(_per_cpu(turns)),
-        _range(each["units"] / each["scheduler"] for each in turns.own),
-        f"{times_per_cpu_second(turns):,.0f}",
+        _range(each["units"] / each[service] for each in turns.own),
+        _short(times_per_cpu_second(turns)),
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -87,7 +97,7 @@ def _api_row(load: str, readings: Sequence[ApiReading], own: str, peer: str) -> 
 
 
 def _per_cpu(turns: PeerTurns) -> list[float]:
-    """Decisions in one CPU-second of all processes: NATS, Redis, relay and scheduler."""
+    """Units in one CPU-second of all processes: NATS, Redis, the relay and the service."""
     return [
         each["units"] / sum(value for name, value in each.items() if name not in ("units", "seconds"))
         for each in turns.own

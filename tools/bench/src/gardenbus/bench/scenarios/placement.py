@@ -10,11 +10,21 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import msgspec
 
 from gardenbus.bench.bare.placement import CLUSTERS_VARIABLE
-from gardenbus.bench.comparison import Measurement, ScenarioTarget, ScenarioTask, alternated, compared, parameters
+from gardenbus.bench.comparison import (
+    Measurement,
+    ReportProgress,
+    ScenarioSize,
+    ScenarioTarget,
+    ScenarioTask,
+    alternated,
+    compared,
+    parameters,
+)
 from gardenbus.bench.harness.loading import announced, create, opened
 from gardenbus.bench.harness.measurement import (
     SAMPLE_SECONDS,
@@ -50,6 +60,7 @@ from gardenbus.common.api.fleet.placement_parts import of
 from gardenbus.common.api.fleet.placements import CLUSTER_KIND, PARENT_LABEL
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.clock import timestamp
+from gardenbus.embedded.durability import Durability
 from gardenbus.placement.app import ROLLOUT, SCHEDULING, SNAPSHOTS, STATUS, WORKS
 from gardenbus.placement.domain.scheduling_status import CONDITION
 
@@ -66,6 +77,24 @@ POLL_SECONDS = 0.1
 QUIET_SECONDS = 1.5
 LEAST_RATIO = 0.6
 
+
+class Fleet(NamedTuple):
+    """Member clusters, and the placements that wait for them."""
+
+    clusters: int
+    cases: Sequence[PlacementCase]
+
+    @property
+    def bindings(self) -> int:
+        """Number of bindings once all are placed."""
+        return sum(bindings_expected(one, self.clusters) for one in self.cases)
+
+
+def fleet_of(size: ScenarioSize) -> Fleet:
+    """The fleet of a size: its seeds are clusters, its shoots placements of all sorts."""
+    return Fleet(size.seeds, placement_cases(size.shoots))
+
+
 Landed = Mapping[str, Sequence[str]]
 """Placement name to the names of the clusters it has bindings on."""
 
@@ -74,18 +103,23 @@ async def measure(task: ScenarioTask) -> ScenarioStats:
     """Product against bare pipe; after each of the product's runs one cluster changes its ring."""
     if task.size.seeds < LEAST_CLUSTERS:
         raise BenchFailed(f"it takes {LEAST_CLUSTERS} clusters at least (--seeds)")
+    fleet = fleet_of(task.size)
     attempts: list[float] = []
     concerned: list[float] = []
 
     async def product(_: int) -> Measurement:
-        async with prepared(task) as rig:
-            measurement = await place_queued(rig, task)
-            before = await check_placed(rig, task)
+        async with prepared(fleet, task.durability, task.progress) as rig:
+            measurement = await place_queued(rig, fleet)
+            before = await check_placed(rig, fleet)
             attempts.append(await _attempts_after_label_change(rig))
-            concerned.append(len(await _check_moved(rig, task, before)))
+            concerned.append(len(await _check_moved(rig, fleet, before)))
             return measurement
 
-    pairs = await alternated(task, product, lambda _: place_bare(task))
+    async def bare(_: int) -> Measurement:
+        async with prepared(fleet, task.durability, task.progress) as rig:
+            return await place_bare_on(rig, fleet)
+
+    pairs = await alternated(task, product, bare)
     stats = compared(
         task,
         pairs,
@@ -102,40 +136,37 @@ async def measure(task: ScenarioTask) -> ScenarioStats:
         unit="binding",
         met=bool(stats.met) and not values["looks_in_vain"],
         values={**stats.values, **values},
-        parameters=parameters(
-            task, {"clusters": task.size.seeds, "placements": len(placement_cases(task.size.shoots))}
-        ),
+        parameters=parameters(task, {"clusters": fleet.clusters, "placements": len(fleet.cases)}),
     )
 
 
 @asynccontextmanager
-async def prepared(task: ScenarioTask) -> AsyncGenerator[Rig]:
+async def prepared(fleet: Fleet, durability: Durability, progress: ReportProgress) -> AsyncGenerator[Rig]:
     """A fleet, the service, and placements with their snapshots, all of them queued to be scheduled."""
-    size, cases = task.size, placement_cases(task.size.shoots)
-    async with a_rig(task.durability) as rig:
+    async with a_rig(durability) as rig:
         await rig.start("relay")
         await opened(rig)
         heartbeat_at = timestamp(datetime.now(UTC) + HEARTBEAT_AHEAD)
-        members = [ROLE, *clusters(size.seeds, heartbeat_at)]
-        await create(rig, members, lambda done: task.progress("clusters", done, len(members)))
+        members = [ROLE, *clusters(fleet.clusters, heartbeat_at)]
+        await create(rig, members, lambda done: progress("clusters", done, len(members)))
         await announced(rig)
         await rig.start("placement")
         for queue in (SCHEDULING, *AFTERWARDS):
             await pause_consumer(rig, "QUEUES", queue)
-        documents = [placement(one, size.seeds) for one in cases]
-        await create(rig, documents, lambda done: task.progress("placements", done, len(documents)))
-        await _until_prepared(rig, task, len(documents))
+        documents = [placement(one, fleet.clusters) for one in fleet.cases]
+        await create(rig, documents, lambda done: progress("placements", done, len(documents)))
+        await _until_prepared(rig, progress, len(documents))
         yield rig
 
 
-async def _until_prepared(rig: Rig, task: ScenarioTask, count: int) -> None:
+async def _until_prepared(rig: Rig, progress: ReportProgress, count: int) -> None:
     """Wait until each placement has its snapshots and waits to be scheduled."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
     kinds = (PARTS.policy_snapshot.lower(), PARTS.resource_snapshot.lower())
     while True:
         census = await rig.store.census()
         there = min(census.get(f"objects.{kind}", 0) for kind in kinds)
-        task.progress("snapshots", there, count)
+        progress("snapshots", there, count)
         queued = (await _queue(rig, SCHEDULING))["num_pending"]
         if there >= count and queued >= count and not census["outbox"] and await _is_idle(rig, SNAPSHOTS):
             break
@@ -147,9 +178,9 @@ async def _until_prepared(rig: Rig, task: ScenarioTask, count: int) -> None:
     await asyncio.sleep(QUIET_SECONDS)
 
 
-async def place_queued(rig: Rig, task: ScenarioTask) -> Measurement:
+async def place_queued(rig: Rig, fleet: Fleet) -> Measurement:
     """From letting the queue go until the last binding is announced."""
-    count = sum(bindings_expected(one, task.size.seeds) for one in placement_cases(task.size.shoots))
+    count = fleet.bindings
     subject = f"{rig.subjects.prefix}.changed.{PARTS.binding.lower()}.>"
     target = await FilteredTarget.from_now(rig, "OBJECTS", subject, count)
     measurement = await measure_released(rig, "QUEUES", SCHEDULING, target, count)
@@ -159,19 +190,13 @@ async def place_queued(rig: Rig, task: ScenarioTask) -> Measurement:
     return measurement
 
 
-async def place_bare(task: ScenarioTask) -> Measurement:
-    """The same work, with the clusters of each placement given."""
-    async with prepared(task) as rig:
-        return await place_bare_on(rig, task)
-
-
-async def place_bare_on(rig: Rig, task: ScenarioTask) -> Measurement:
-    """The same on a rig that is prepared, in the place of its service."""
+async def place_bare_on(rig: Rig, fleet: Fleet) -> Measurement:
+    """The same work with the clusters of each placement given, in the place of the service of a prepared rig."""
     await rig.stop("placement")
     file = rig.directory.config / "clusters.json"
-    write_json(file, {one.name: _given(one, task.size.seeds) for one in placement_cases(task.size.shoots)})
+    write_json(file, {one.name: _given(one, fleet.clusters) for one in fleet.cases})
     await rig.start("bare", module=BARE, environ={CLUSTERS_VARIABLE: str(file)})
-    return await place_queued(rig, task)
+    return await place_queued(rig, fleet)
 
 
 def _given(one: PlacementCase, count: int) -> list[str]:
@@ -236,11 +261,11 @@ async def _all(rig: Rig, kind: str) -> list[StoredObject]:
             return found
 
 
-async def check_placed(rig: Rig, task: ScenarioTask) -> Landed:
+async def check_placed(rig: Rig, fleet: Fleet) -> Landed:
     """Raise BenchFailed unless each placement is where its policy says, once, and its snapshot agrees."""
-    count = task.size.seeds
+    count = fleet.clusters
     landed = await _landed(rig)
-    for one in placement_cases(task.size.shoots):
+    for one in fleet.cases:
         there = landed.get(one.name, ())
         expected = bindings_expected(one, count)
         if len(there) != expected or len(set(there)) != expected:
@@ -280,15 +305,15 @@ _FITS: Mapping[str, Callable[[PlacementCase, Sequence[int], int], bool]] = {
 }
 
 
-async def _check_moved(rig: Rig, task: ScenarioTask, before: Landed) -> Sequence[str]:
+async def _check_moved(rig: Rig, fleet: Fleet, before: Landed) -> Sequence[str]:
     """Raise BenchFailed unless just the placements of the second ring came to be on one cluster more.
 
     Returns the placements whose decision the change may have changed: those of the ring that it left, and of the other.
     """
-    count = task.size.seeds
+    count = fleet.clusters
     old, new = rings(count)[:2]
     after = await _landed(rig)
-    on_rings = {one.name: ring_of(one, count) for one in placement_cases(task.size.shoots) if one.sort == "ring"}
+    on_rings = {one.name: ring_of(one, count) for one in fleet.cases if one.sort == "ring"}
     for name, there in after.items():
         more = set(there) - set(before[name])
         if more != ({cluster_name(0)} if on_rings.get(name) == new else set()) or len(there) < len(before[name]):

@@ -1,0 +1,3 @@
+module gardenbus.io/peers/harness
+
+go 1.26.5
