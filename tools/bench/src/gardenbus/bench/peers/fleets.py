@@ -10,7 +10,7 @@ from gardenbus.bench.manifests.fleet import PlacementCase, Sort, clusters, place
 from gardenbus.bench.peers.programs import measured, write_manifests
 from gardenbus.bench.peers.readings import PeerReading, PeerTurns, costs
 from gardenbus.bench.peers.table import PeerTable
-from gardenbus.bench.scenarios.placement import HEARTBEAT_AHEAD, Fleet, check_placed, place_queued, prepared
+from gardenbus.bench.scenarios.placement import HEARTBEAT_AHEAD, BenchFleet, check_placed, place_queued, prepared
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.embedded.durability import Durability
 
@@ -45,14 +45,14 @@ async def take_fleet_turns(program: Path, fleet: PeerFleet, count: int) -> PeerT
     return PeerTurns((fleet.description, f"{fleet.clusters:,}"), own, theirs)
 
 
-async def _own_turn(fleet: Fleet) -> Mapping[str, float]:
+async def _own_turn(fleet: BenchFleet) -> Mapping[str, float]:
     async with prepared(fleet, Durability.PROCESS, _quiet) as rig:
         measurement = await place_queued(rig, fleet)
         await check_placed(rig, fleet)
         return costs(measurement)
 
 
-def _peers_turn(program: Path, fleet: Fleet) -> PeerReading:
+def _peers_turn(program: Path, fleet: BenchFleet) -> PeerReading:
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
         manifests = Path(file.name)
         heartbeat_at = timestamp(datetime.now(UTC) + HEARTBEAT_AHEAD)
@@ -61,8 +61,8 @@ def _peers_turn(program: Path, fleet: Fleet) -> PeerReading:
         return measured(program, manifests, fleet.bindings)
 
 
-def _of_sort(fleet: PeerFleet, count: int) -> Fleet:
-    return Fleet(fleet.clusters, [PlacementCase(fleet.sort, number) for number in range(count)])
+def _of_sort(fleet: PeerFleet, count: int) -> BenchFleet:
+    return BenchFleet(fleet.clusters, [PlacementCase(fleet.sort, number) for number in range(count)])
 
 
 def _quiet(_step: str, _done: int, _of: int) -> None:

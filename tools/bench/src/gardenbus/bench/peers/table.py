@@ -25,7 +25,7 @@ def above(machine: Mapping[str, object], measured_at: str, turns: int) -> str:
 def table(kind: PeerTable, turns: Sequence[PeerTurns], machine: Mapping[str, object], measured_at: str) -> str:
     """The table, with the versions and the machine above it: medians, with the least and the most in brackets."""
     first = turns[0].peers[0]
-    figures = (
+    measured = (
         f"{first.peer}: {kind.unit}/s",
         "a CPU-second",
         f"Gardenbus: {kind.unit}/s",
@@ -36,8 +36,8 @@ def table(kind: PeerTable, turns: Sequence[PeerTurns], machine: Mapping[str, obj
     lines = [
         f"{above(machine, measured_at, len(turns[0].peers))} {first.go}.",
         "",
-        f"| {' | '.join([*kind.columns, *figures])} |",
-        f"|{'---|' * len(kind.columns)}{'---:|' * len(figures)}",
+        f"| {' | '.join([*kind.columns, *measured])} |",
+        f"|{'---|' * len(kind.columns)}{'---:|' * len(measured)}",
         *(_row(each, kind.service) for each in turns),
     ]
     return "\n".join(lines) + "\n"
@@ -67,7 +67,7 @@ def with_table(page: str, made: str, place: str) -> str:
 
 
 def times_per_cpu_second(turns: PeerTurns) -> float:
-    """What Gardenbus places in one CPU-second of all its processes, for one of the peer."""
+    """Objects that Gardenbus places in one CPU-second of all its processes, for one of the peer."""
     return median(_per_cpu(turns)) / median(each.placed / each.cpu_seconds for each in turns.peers)
 
 

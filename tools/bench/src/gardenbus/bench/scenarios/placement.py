@@ -78,7 +78,7 @@ QUIET_SECONDS = 1.5
 LEAST_RATIO = 0.6
 
 
-class Fleet(NamedTuple):
+class BenchFleet(NamedTuple):
     """Member clusters, and the placements that wait for them."""
 
     clusters: int
@@ -90,9 +90,9 @@ class Fleet(NamedTuple):
         return sum(bindings_expected(one, self.clusters) for one in self.cases)
 
 
-def fleet_of(size: ScenarioSize) -> Fleet:
+def fleet_of(size: ScenarioSize) -> BenchFleet:
     """The fleet of a size: its seeds are clusters, its shoots placements of all sorts."""
-    return Fleet(size.seeds, placement_cases(size.shoots))
+    return BenchFleet(size.seeds, placement_cases(size.shoots))
 
 
 Landed = Mapping[str, Sequence[str]]
@@ -141,7 +141,7 @@ async def measure(task: ScenarioTask) -> ScenarioStats:
 
 
 @asynccontextmanager
-async def prepared(fleet: Fleet, durability: Durability, progress: ReportProgress) -> AsyncGenerator[Rig]:
+async def prepared(fleet: BenchFleet, durability: Durability, progress: ReportProgress) -> AsyncGenerator[Rig]:
     """A fleet, the service, and placements with their snapshots, all of them queued to be scheduled."""
     async with a_rig(durability) as rig:
         await rig.start("relay")
@@ -178,7 +178,7 @@ async def _until_prepared(rig: Rig, progress: ReportProgress, count: int) -> Non
     await asyncio.sleep(QUIET_SECONDS)
 
 
-async def place_queued(rig: Rig, fleet: Fleet) -> Measurement:
+async def place_queued(rig: Rig, fleet: BenchFleet) -> Measurement:
     """From letting the queue go until the last binding is announced."""
     count = fleet.bindings
     subject = f"{rig.subjects.prefix}.changed.{PARTS.binding.lower()}.>"
@@ -190,7 +190,7 @@ async def place_queued(rig: Rig, fleet: Fleet) -> Measurement:
     return measurement
 
 
-async def place_bare_on(rig: Rig, fleet: Fleet) -> Measurement:
+async def place_bare_on(rig: Rig, fleet: BenchFleet) -> Measurement:
     """The same work with the clusters of each placement given, in the place of the service of a prepared rig."""
     await rig.stop("placement")
     file = rig.directory.config / "clusters.json"
@@ -261,7 +261,7 @@ async def _all(rig: Rig, kind: str) -> list[StoredObject]:
             return found
 
 
-async def check_placed(rig: Rig, fleet: Fleet) -> Landed:
+async def check_placed(rig: Rig, fleet: BenchFleet) -> Landed:
     """Raise BenchFailed unless each placement is where its policy says, once, and its snapshot agrees."""
     count = fleet.clusters
     landed = await _landed(rig)
@@ -305,7 +305,7 @@ _FITS: Mapping[str, Callable[[PlacementCase, Sequence[int], int], bool]] = {
 }
 
 
-async def _check_moved(rig: Rig, fleet: Fleet, before: Landed) -> Sequence[str]:
+async def _check_moved(rig: Rig, fleet: BenchFleet, before: Landed) -> Sequence[str]:
     """Raise BenchFailed unless just the placements of the second ring came to be on one cluster more.
 
     Returns the placements whose decision the change may have changed: those of the ring that it left, and of the other.
