@@ -3,15 +3,13 @@
 Each replaces one function for the time of some schedules. The simulation has to find every one of them.
 """
 
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 from unittest.mock import patch
 
 import msgspec
 
 from gardenbus.apiserver.messages.durable_requests import DurableRequestHandler
-from gardenbus.common.adapters.redis.function_library import Library, join_files, texts
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.batch_consumer import BatchConsumer
 from gardenbus.common.controller.dead_letter import DeadLetter
@@ -24,37 +22,11 @@ from gardenbus.relay.ports.outbox import Leadership
 from gardenbus.relay.relay import Relay
 from gardenbus.scheduler.controllers.shoots import ShootSchedulingReconciler
 from tests.simulation.connections import NATS, REDIS
-from tests.support.memory import connection as memory_connection
 from tests.support.memory.bus import MemoryBus
 from tests.support.memory.connection import PREFIX
 from tests.support.memory.outbox import MemoryOutbox
 from tests.support.memory.store import MemoryStore
-
-
-def changed_functions(*changes: tuple[str, str]) -> tuple[Any, str, Library]:
-    """The store's functions with other lines, in the place of those that a store in memory loads."""
-    files = dict(texts())
-    for line, other in changes:
-        (name,) = (name for name, text in files.items() if line in text)
-        assert files[name].count(line) == 1, f"{line} stands in {name} more than once"
-        files[name] = files[name].replace(line, other)
-    return memory_connection, "LIBRARY", join_files(files)
-
-
-class Mutant(NamedTuple):
-    """Functions with what is put in their place. `restores`: servers that have to go back in time to find it."""
-
-    changes: Sequence[tuple[Any, str, Any]]
-    restores: Sequence[str] | None = None
-
-    @contextmanager
-    def applied(self) -> Generator[None]:
-        """For as long as the context."""
-        with ExitStack() as stack:
-            for where, name, function in self.changes:
-                stack.enter_context(patch.object(where, name, function))
-            yield
-
+from tests.support.mutants import Mutant, changed_functions
 
 _reannounce = MemoryStore.reannounce_object
 _reject_poison = DeadLetter.reject_poison

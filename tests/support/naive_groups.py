@@ -40,7 +40,8 @@ def broken_rule(rules: Rules, seed: str, others: Sequence[Placed], labels: Label
 
 
 def _constraints(rules: Rules) -> Sequence[Mapping[str, Any]]:
-    return rules.get("topologySpreadConstraints", [])
+    stated = rules.get("topologySpreadConstraints", [])
+    return [each for each in stated if each.get("whenUnsatisfiable") != "ScheduleAnyway"]
 
 
 def _breaks_affinity(rules: Rules, seed: str, others: Sequence[Placed], labels: Labels) -> bool:
