@@ -254,7 +254,7 @@ async def test_the_attempt_of_a_shoot_that_waits_for_a_plugin_is_traced_to_its_b
     with recorded() as spans:
         with tracing.within(FROM_A_CLIENT):
             await garden.hold(a_shoot("first"))
-        async with garden.scheduler(profiles=(a_profile(),)):
+        async with garden.scheduler(profiles=(a_profile(deadline_seconds=HANG_SECONDS),)):
             assert await placed(garden, "first") == "b"
 
             async def ended() -> None:

@@ -7,9 +7,13 @@ An unschedulable shoot ends its `scheduler.schedule`. The trace goes on with the
 the store keeps it with the shoot, for when a cluster event unblocks it.
 """
 
+import contextlib
+from collections.abc import Generator, Sequence
+
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import QueueMessage
+from gardenbus.scheduler.domain.pending_shoots import AssignedShoot, ReceivedShoot
 
 
 def begin_attempt(queued: QueueMessage, key: ObjectKey) -> tracing.Span:
@@ -35,3 +39,16 @@ def begin_bind(attempt: tracing.Span, seed: str) -> tracing.Span:
     if attempt is tracing.NOT_TRACED:
         return attempt
     return tracing.begin("scheduler.bind", attempt.traceparent, attributes={"gardenbus.seed": seed})
+
+
+@contextlib.contextmanager
+def spans_ended(
+    in_flight: Sequence[ReceivedShoot | AssignedShoot], *, failed: str = "interrupted"
+) -> Generator[None, None, None]:
+    """End the spans that the block leaves open, whatever ended it: a span that is not ended is not recorded."""
+    try:
+        yield
+    finally:
+        for each in in_flight:
+            if each.span is not tracing.NOT_TRACED:
+                each.span.end(failed=failed)

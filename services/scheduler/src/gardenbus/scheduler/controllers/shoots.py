@@ -12,8 +12,8 @@ every assignment was made.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from typing import Any
 
 import msgspec
 import structlog
@@ -27,11 +27,10 @@ from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Headers, QueueMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import BindOutcome, Store, UnblockIndexes
-from gardenbus.scheduler.domain.decision_log import DecisionLogFields
-from gardenbus.scheduler.domain.left_out_seeds import CIRCULAR, SILENT, LeftOut, left_out_by, with_left_out
+from gardenbus.scheduler.decisions import Decider, prepared_shoot
+from gardenbus.scheduler.domain.left_out_seeds import CIRCULAR, SILENT, LeftOut, left_out_by
 from gardenbus.scheduler.domain.pending_shoots import (
     NO_EXCLUSIONS,
-    NO_GROUPS,
     AssignedShoot,
     DecidableShoot,
     Exclusions,
@@ -39,9 +38,6 @@ from gardenbus.scheduler.domain.pending_shoots import (
     ReadShoot,
     ReceivedShoot,
     UnassignedShoot,
-    assigned_shoot,
-    decidable_shoot,
-    failed_shoot,
     group_rules_of,
     in_order,
     key_of,
@@ -51,23 +47,20 @@ from gardenbus.scheduler.domain.pending_shoots import (
 )
 from gardenbus.scheduler.domain.recovery_bars import recovering, runs_elsewhere
 from gardenbus.scheduler.metrics import SchedulerMetrics
-from gardenbus.scheduler.tracing import begin_attempt, begin_bind, begin_decision
+from gardenbus.scheduler.outcome_reports import FINISHED, RESULTS, OutcomeReports
+from gardenbus.scheduler.tracing import begin_attempt, spans_ended
 from gardenbus.scheduler.watch.permits import Permits, PluginPermit, WantedBind
 from gardenbus.scheduler.watch.plugins import Plugins
 from gardenbus.scheduler.watch.usage_refresh import record_usage
-from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.equivalence_classes import (
     Constraints,
-    SchedulingRequest,
-    skip_reason,
 )
 from gardenbus.scheduling.group_index import GroupIndex
 from gardenbus.scheduling.plugin_replies import PluginInput, input_to_plugins
 from gardenbus.scheduling.results import Unschedulable
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
-from gardenbus.scheduling.usage_index import UsageIndex
 
 _log = structlog.stdlib.get_logger()
 
@@ -88,24 +81,8 @@ BackoffSeconds = Callable[[int], float]
 
 _NO_HEADERS: Headers = {}
 
-_RESULTS = {"parked": "unschedulable", "again": "again"}
-"""Metric labels of the store's outcomes of marking; after any other the shoot is obsolete."""
-
-_FINISHED = ("bound", "gone", "scheduled", "deleting")
-"""Outcomes of a bind after which there is nothing left to decide."""
-
-
 _OF_RECOVERY = ("recovering", "seed-silent", "runs-elsewhere")
 """Outcomes of a bind where the store, which went back, does not know enough: an answer of a seed unblocks them."""
-
-
-class _Decided(NamedTuple):
-    """The decisions of a round. `skipped` belong to other schedulers, `failed` ended in an exception (their reason)."""
-
-    assigned: Sequence[AssignedShoot]
-    unassigned: Sequence[UnassignedShoot]
-    skipped: Sequence[ReadShoot]
-    failed: Sequence[FailedShoot]
 
 
 class ShootSchedulingReconciler:
@@ -137,7 +114,8 @@ class ShootSchedulingReconciler:
         self._plugins = plugins
         self._permits = plugins.permits if plugins is not None and plugins.permits.are_needed else None
         self._waiting_for_plugins: set[asyncio.Task[None]] = set()
-        self._log_fields = DecisionLogFields()
+        self._decider = Decider(scheduler_name=scheduler_name, clock=clock, metrics=metrics, plugins=plugins)
+        self._reports = OutcomeReports(scheduler_name=scheduler_name, clock=clock, metrics=metrics)
         self._turn = asyncio.Lock()
         self._landscape_changed = asyncio.Event()
         cache.subscribe(self._landscape_changed.set)
@@ -157,7 +135,7 @@ class ShootSchedulingReconciler:
         age = self._metrics.in_flight.labels(self._scheduler_name)
         age.set_function(lambda: self._clock.monotonic() - began)
         in_flight = [_received_shoot(queued, began) for queued in messages]
-        with _spans_ended(in_flight):
+        with spans_ended(in_flight):
             async with self._turn:
                 if self._plugins is not None:
                     in_flight[:] = await self._ready(self._plugins, in_flight)  # the spans of others go on, too
@@ -187,7 +165,7 @@ class ShootSchedulingReconciler:
         requests: dict[Constraints, Sequence[asyncio.Task[None]]] = {}
         for each in undecided:
             try:
-                pending = _prepared(each, landscape)
+                pending = prepared_shoot(each, landscape)
                 constraints = pending.request.constraints
                 if constraints not in requests:
                     requests[constraints] = plugins.prepare(constraints, landscape)
@@ -217,7 +195,7 @@ class ShootSchedulingReconciler:
     async def _carried_out(self, work: Coroutine[Any, Any, None], waiting: Sequence[DecidableShoot]) -> None:
         extending = asyncio.create_task(_extend_deadlines(waiting))
         try:
-            with _spans_ended(waiting):
+            with spans_ended(waiting):
                 await work
         except GardenbusError as error:
             _log.warning(
@@ -238,7 +216,7 @@ class ShootSchedulingReconciler:
             self._metrics.hinted_shoots.labels("queued").inc(len(hinted))
             return
         in_flight = [_received_shoot(queued, self._clock.monotonic()) for queued in hinted]
-        with _spans_ended(in_flight, failed=""):
+        with spans_ended(in_flight, failed=""):
             async with self._turn:
                 usage, found = await asyncio.gather(
                     self._store.usage(self._cache.usage_version),
@@ -252,8 +230,10 @@ class ShootSchedulingReconciler:
                 undecided = [each for each in read if each is not None and group_rules_of(each) is NO_GROUP_RULES]
                 if self._plugins is not None:
                     undecided = self._replied(self._plugins, undecided)
-                assigned = self._decide_all(undecided, self._cache.working_snapshot(self._scheduler_name)).assigned
-                with _spans_ended(assigned, failed=""):
+                assigned = self._decider.decide_all(
+                    undecided, self._cache.working_snapshot(self._scheduler_name)
+                ).assigned
+                with spans_ended(assigned, failed=""):
                     self._metrics.count_hinted(len(hinted), await self._bind_once(assigned) if assigned else 0)
 
     def _replied(self, plugins: Plugins, undecided: Sequence[ReadShoot]) -> Sequence[DecidableShoot]:
@@ -266,8 +246,8 @@ class ShootSchedulingReconciler:
         reply = await self._store.bind([each.binding for each in assigned], self._cache.usage_version)
         await record_usage(self._store, self._cache, reply.usage)
         for each, outcome in zip(assigned, reply.outcomes, strict=True):
-            self._report_bound(each, outcome)
-        self._count_decisions(assigned, reply.outcomes)
+            self._reports.bound(each, outcome)
+        self._reports.count(assigned, reply.outcomes)
         self._report_to_plugins(assigned, reply.outcomes)
         return reply.outcomes.count("bound")
 
@@ -288,12 +268,12 @@ class ShootSchedulingReconciler:
         groups = await self._read_groups(undecided)
         seen = self._cache.seen
         snapshot = self._cache.working_snapshot(self._scheduler_name)
-        decided = self._decide_all(undecided, msgspec.structs.replace(snapshot, groups=groups))
+        decided = self._decider.decide_all(undecided, msgspec.structs.replace(snapshot, groups=groups))
         assigned = decided.assigned
         permits = self._permits if assigned else None
         if permits is not None:  # these go on by themselves, and nothing is held for them
             self._request_permits(permits, assigned, snapshot)
-        with _spans_ended(assigned if permits is None else ()):
+        with spans_ended(assigned if permits is None else ()):
             await self._finish(decided.skipped, "obsolete")
             await self._record_failed(decided.failed, seen)
             all_made, lost = await self._bind(assigned) if permits is None else (False, [])
@@ -313,7 +293,7 @@ class ShootSchedulingReconciler:
     async def _bind_permitted(self, permits: Permits, assigned: Sequence[AssignedShoot], landscape: Landscape) -> None:
         """Bind the shoots of a class that plug-ins permit; the others wait for their time, or for a backoff."""
         seeds = landscape.seeds_by_name
-        with _spans_ended(assigned):
+        with spans_ended(assigned):
             found = await permits.request([_wanted(each, seeds[each.assignment.seed]) for each in assigned])
             await self._bind_allowed(assigned, found, len(seeds))
 
@@ -341,47 +321,11 @@ class ShootSchedulingReconciler:
             reply = await self._store.mark_unschedulable(records, None)
             timers: list[Timer] = []
             for (each, permit), result in zip(chunk, reply.outcomes, strict=True):
-                self._report_unschedulable(each, result.outcome, result.attempts)
-                if result.outcome in _RESULTS:
+                self._reports.unschedulable(each, result.outcome, result.attempts)
+                if result.outcome in RESULTS:
                     timers.append(self._timer(each.pending, result.attempts, permit.after_seconds))
             await self._timers.enqueue_many_after(timers)
             await self._queue.ack_many([each.pending.queued for each, _ in chunk])
-
-    def _decide_all(self, undecided: Sequence[ReadShoot], snapshot: Snapshot) -> _Decided:
-        """Decide on one after the other, each assignment counting for the next."""
-        assigned: list[AssignedShoot] = []
-        unassigned: list[UnassignedShoot] = []
-        unschedulable: dict[SchedulingRequest, Unschedulable] = {}
-        skipped: list[ReadShoot] = []
-        failed: list[FailedShoot] = []
-        began = self._clock.monotonic()
-        for pending in undecided:
-            decision = begin_decision(pending.span)
-            try:
-                decided = self._decide(pending, snapshot, unschedulable)
-                if decision is not tracing.NOT_TRACED:
-                    decision.end()
-            except Exception as error:  # noqa: BLE001  one shoot's decision must not stop the others'
-                decision.end(failed=repr(error))
-                _log.error(
-                    "decision.failed",
-                    shoot=str(pending.key),
-                    attempt=pending.failures + 1,
-                    exc_info=True,
-                    **tracing.fields(pending.span.traceparent),
-                )
-                self._metrics.exceptions.inc()
-                failed.append(failed_shoot(pending, error, len(snapshot.landscape.seeds)))
-                continue
-            if isinstance(decided, AssignedShoot):
-                assigned.append(decided)
-            elif isinstance(decided, UnassignedShoot):
-                unassigned.append(decided)
-            else:
-                skipped.append(pending)
-        if undecided:
-            self._metrics.decision_seconds.observe((self._clock.monotonic() - began) / len(undecided))
-        return _Decided(assigned, unassigned, skipped, failed)
 
     async def _read(self, in_flight: Sequence[ReceivedShoot]) -> list[ReadShoot]:
         """Read the shoots that have not been read; obsolete ones are acknowledged."""
@@ -409,39 +353,6 @@ class ShootSchedulingReconciler:
             }
         )
 
-    def _decide(
-        self, read: ReadShoot, snapshot: Snapshot, unschedulable: dict[SchedulingRequest, Unschedulable]
-    ) -> AssignedShoot | UnassignedShoot | None:
-        """Decide on one shoot, counting its assignment; None when another scheduler is responsible.
-
-        An unschedulable request stays so for the rest of a round, as usage only grows in it: `unschedulable` keeps it.
-        """
-        pending = _prepared(read, snapshot.landscape)
-        request, (left_out, bar, _seen) = pending.request, pending.exclusions
-        if skip_reason(pending.shoot, self._scheduler_name):
-            return None
-        if bar is not None:
-            return UnassignedShoot(pending, bar, len(snapshot.landscape.seeds))
-        if self._plugins is not None and (problem := self._plugins.problem(request.constraints)):
-            return UnassignedShoot(pending, Unschedulable(PLUGIN_FILTER, problem), len(snapshot.landscape.seeds))
-        rules, namespace = request.rules, pending.key.namespace
-        seen = snapshot.groups.seen(namespace, rules) if rules is not NO_GROUP_RULES else NO_GROUPS
-        if left_out:
-            rest = Snapshot(snapshot.landscape.without(left_out), UsageIndex(snapshot.usage), snapshot.groups)
-            outcome = with_left_out(left_out, decide(request, rest))
-        else:
-            outcome = unschedulable.get(request) or decide(request, snapshot)
-        if isinstance(outcome, Unschedulable):
-            if not left_out and rules is NO_GROUP_RULES:  # a member that comes may let others in
-                unschedulable[request] = outcome
-            return UnassignedShoot(pending, outcome, len(snapshot.landscape.seeds), seen)
-        span = begin_bind(pending.span, outcome.seed)
-        assigned = assigned_shoot(pending, outcome, snapshot.landscape, seen, span)
-        if outcome.seed != pending.stored.parts.status_seed_name:  # else it counts there already
-            snapshot.assume(outcome.seed, request.requests)
-            snapshot.groups.assume(namespace, rules, outcome.seed)
-        return assigned
-
     async def _bind(self, assigned: Sequence[AssignedShoot]) -> tuple[bool, list[ReceivedShoot]]:
         """Bind; returns whether every assignment was made, and the shoots that must be decided on again.
 
@@ -462,13 +373,13 @@ class ShootSchedulingReconciler:
         superseded: set[tuple[str, int | None]] = set()
         for chunk, reply in zip(chunks, replies, strict=True):
             await record_usage(self._store, self._cache, reply.usage)
-            self._count_decisions(chunk, reply.outcomes)
+            self._reports.count(chunk, reply.outcomes)
             self._report_to_plugins(chunk, reply.outcomes)
             for each, outcome in zip(chunk, reply.outcomes, strict=True):
-                self._report_bound(each, outcome)
+                self._reports.bound(each, outcome)
                 all_made = all_made and outcome == "bound"
                 pending, assignment = each.pending, each.assignment
-                if outcome in _FINISHED:
+                if outcome in FINISHED:
                     done.append(pending)
                 elif outcome == "changed":
                     lost.append(received_again(pending))
@@ -535,7 +446,7 @@ class ShootSchedulingReconciler:
             unblock_index = max(unblock_index, reply.usage.unblock_indexes.objects)
             for each, result in zip(chunk, reply.outcomes, strict=True):
                 pending = each.pending
-                self._report_unschedulable(each, result.outcome, result.attempts)
+                self._reports.unschedulable(each, result.outcome, result.attempts)
                 if result.outcome == "again":
                     again.append(msgspec.structs.replace(pending, exclusions=pending.exclusions.after_event))
                 elif result.outcome == "parked":
@@ -588,13 +499,6 @@ class ShootSchedulingReconciler:
                 if pending.span is not tracing.NOT_TRACED:
                     pending.span.end(outcome=outcome)
 
-    def _count_decisions(self, assigned: Sequence[AssignedShoot], outcomes: Sequence[BindOutcome]) -> None:
-        """Count what was bound: by the profile, with the points that its scores gave, and by how long it took."""
-        bound = [each for each, outcome in zip(assigned, outcomes, strict=True) if outcome == "bound"]
-        self._metrics.count_profile(self._scheduler_name, [each.assignment for each in bound])
-        created = [each.pending.stored.created_at for each in bound]
-        self._metrics.count_placed(created, self._clock.now())
-
     def _report_to_plugins(self, assigned: Sequence[AssignedShoot], outcomes: Sequence[BindOutcome]) -> None:
         """Report to plug-ins what was bound, where a profile has any for it."""
         if self._plugins is None or not self._plugins.permits.are_reported:
@@ -603,43 +507,6 @@ class ShootSchedulingReconciler:
         bound = [each for each, outcome in zip(assigned, outcomes, strict=True) if outcome == "bound"]
         reported = ((each, seeds.get(each.assignment.seed)) for each in bound)
         self._plugins.permits.report([_wanted(each, seed) for each, seed in reported if seed is not None])
-
-    def _report_bound(self, assigned: AssignedShoot, outcome: BindOutcome) -> None:
-        pending, assignment = assigned.pending, assigned.assignment
-        if pending.span is not tracing.NOT_TRACED:
-            assigned.span.end(outcome=outcome)
-            if outcome in _FINISHED:
-                pending.span.end(outcome=outcome, seed=assignment.seed)
-        _log.info(
-            "shoot.scheduled" if outcome == "bound" else "shoot.superseded",
-            outcome=outcome,
-            **self._log_fields.assignment(pending.request, assignment),
-            **self._log_fields_of(pending),
-        )
-
-    def _report_unschedulable(self, unassigned: UnassignedShoot, outcome: str, attempts: int) -> None:
-        if outcome != "again" and unassigned.pending.span is not tracing.NOT_TRACED:
-            unassigned.pending.span.end(outcome=outcome, rule=unassigned.result.rule)
-        self._metrics.attempts.labels(_RESULTS.get(outcome, "obsolete")).inc()
-        if outcome == "parked":
-            self._metrics.unschedulable.labels(unassigned.result.rule).inc()
-        _log.info(
-            "shoot.unschedulable",
-            outcome=outcome,
-            attempt=attempts,
-            **self._log_fields.unschedulable(unassigned.pending.request, unassigned.result, unassigned.candidates),
-            **self._log_fields_of(unassigned.pending),
-        )
-
-    def _log_fields_of(self, pending: DecidableShoot) -> dict[str, Any]:
-        return {
-            "shoot": str(pending.key),
-            "uid": pending.stored.uid,
-            "deliveries": pending.queued.deliveries,
-            "queued_ms": round(pending.queued.queued_ms),
-            "duration_ms": round((self._clock.monotonic() - pending.received_at) * 1000, 1),
-            **tracing.fields(pending.span.traceparent),
-        }
 
 
 def _wanted(assigned: AssignedShoot, seed: SeedCandidate) -> WantedBind:
@@ -652,10 +519,6 @@ def _wanted(assigned: AssignedShoot, seed: SeedCandidate) -> WantedBind:
 def _received_shoot(queued: QueueMessage, received_at: float) -> ReceivedShoot:
     key = key_of(queued)
     return ReceivedShoot(queued, key, received_at, begin_attempt(queued, key), NO_EXCLUSIONS)
-
-
-def _prepared(pending: ReadShoot, landscape: Landscape) -> DecidableShoot:
-    return decidable_shoot(pending, landscape.filters, reads_purpose=landscape.reads_purpose)
 
 
 def _without(
@@ -674,16 +537,3 @@ async def _extend_deadlines(waiting: Sequence[DecidableShoot]) -> None:
         with contextlib.suppress(Transient):  # the server is away: it delivers them again
             for pending in waiting:
                 await pending.queued.in_progress()
-
-
-@contextlib.contextmanager
-def _spans_ended(
-    in_flight: Sequence[ReceivedShoot | AssignedShoot], *, failed: str = "interrupted"
-) -> Generator[None, None, None]:
-    """End the spans that the block leaves open, whatever ended it: a span that is not ended is not recorded."""
-    try:
-        yield
-    finally:
-        for each in in_flight:
-            if each.span is not tracing.NOT_TRACED:
-                each.span.end(failed=failed)
