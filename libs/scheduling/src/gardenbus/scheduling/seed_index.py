@@ -5,6 +5,7 @@ classes that give it the same input; a class combines them by `&`, and a seed th
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 from gardenbus.common.api.bitsets import Bitset, bitset_of, members_of
@@ -22,6 +23,14 @@ Grades = Mapping[int, Bitset]
 K = TypeVar("K", bound=Hashable)
 _Grade = Callable[[SeedCandidate], int]
 _Passes = Callable[[SeedCandidate], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class SeedPart:
+    """The part of a seed that some results read. Parts of one `name` are the same."""
+
+    name: Hashable
+    of: Callable[[SeedCandidate], Hashable]
 
 
 class SeedIndex:
@@ -46,6 +55,7 @@ class SeedIndex:
         self._results: dict[Hashable, tuple[Bitset, _Passes]] = {}
         self._grades: dict[Hashable, tuple[dict[int, Bitset], _Grade]] = {}
         self._compatible: dict[Ranges, tuple[int, Bitset]] = {}
+        self._alike: dict[Hashable, list[tuple[SeedCandidate, Bitset]]] = {}
         self._index_all(sorted(seeds, key=lambda seed: seed.name, reverse=True))
         self._ordered: Bitset = self.present
 
@@ -72,29 +82,37 @@ class SeedIndex:
         found = (self.seeds[slot] for slot in members_of(bits))
         return sorted((seed for seed in found if seed is not None), key=lambda seed: seed.name)
 
-    def matching(self, key: Hashable, passes: _Passes) -> Bitset:
-        """The seeds that pass; `key` holds all that the result depends on besides the seed itself."""
+    def matching(self, key: Hashable, passes: _Passes, reads: SeedPart | None = None) -> Bitset:
+        """The seeds that pass; `key` holds all that the result depends on besides the seed itself.
+
+        `reads` is the only part of a seed that it depends on: of thousands of seeds that are alike there, one is tried.
+        """
         cached = self._results.get(key)
         if cached is not None:
             return cached[0]
         if len(self._results) >= MAX_REMEMBERED:
             self._results.clear()
-        bits = self.bits_of(seed for seed in self.seeds if seed is not None and passes(seed))
+        if reads is None:
+            bits = self.bits_of(seed for seed in self.seeds if seed is not None and passes(seed))
+        else:
+            bits = 0
+            for seed, seeds in self._alike_in(reads):
+                if passes(seed):
+                    bits |= seeds
         self._results[key] = (bits, passes)
         return bits
 
-    def graded(self, key: Hashable, grade: _Grade) -> Grades:
-        """All seeds by a number of each; `key` holds all that it depends on besides the seed itself."""
+    def graded(self, key: Hashable, grade: _Grade, reads: SeedPart) -> Grades:
+        """All seeds by a number of each; `key` holds all that it depends on besides the part that it `reads`."""
         cached = self._grades.get(key)
         if cached is not None:
             return cached[0]
         if len(self._grades) >= MAX_REMEMBERED:
             self._grades.clear()
-        slots: dict[int, list[int]] = {}
-        for slot, seed in enumerate(self.seeds):
-            if seed is not None:
-                slots.setdefault(grade(seed), []).append(slot)
-        grades = {number: bitset_of(each, len(self.seeds)) for number, each in slots.items()}
+        grades: dict[int, Bitset] = {}
+        for seed, seeds in self._alike_in(reads):
+            number = grade(seed)
+            grades[number] = grades.get(number, 0) | seeds
         self._grades[key] = (grades, grade)
         return grades
 
@@ -157,7 +175,25 @@ class SeedIndex:
         self.epoch += 1
         self.owner = None
 
+    def _alike_in(self, part: SeedPart) -> list[tuple[SeedCandidate, Bitset]]:
+        """One seed of each set of seeds that are alike in a part, and the set; kept until a seed changes."""
+        found = self._alike.get(part.name)
+        if found is None:
+            if len(self._alike) >= MAX_REMEMBERED:
+                self._alike.clear()
+            slots: dict[Hashable, list[int]] = {}
+            samples: dict[Hashable, SeedCandidate] = {}
+            for slot, seed in enumerate(self.seeds):
+                if seed is not None:
+                    value = part.of(seed)
+                    slots.setdefault(value, []).append(slot)
+                    samples[value] = seed
+            found = [(samples[value], bitset_of(each, len(self.seeds))) for value, each in slots.items()]
+            self._alike[part.name] = found
+        return found
+
     def _slot_changed(self, slot: int) -> None:
+        self._alike.clear()
         self.changed.append(slot)
         self.touch()
 

@@ -86,6 +86,11 @@ class LabelSelector(msgspec.Struct, frozen=True):
         self.check()
         return self.meets(labels)
 
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys of all labels that it reads."""
+        return frozenset((*(key for key, _ in self.match_labels), *(each.key for each in self.match_expressions)))
+
     def meets(self, labels: Mapping[str, str]) -> bool:
         """Match labels against a valid selector."""
         return all(labels.get(key) == value for key, value in self.match_labels) and all(

@@ -7,7 +7,7 @@ from typing import Literal
 from gardenbus.common.api.bitsets import Bitset
 from gardenbus.scheduling.filters.context import FilterContext
 from gardenbus.scheduling.seed_candidates import SeedCandidate
-from gardenbus.scheduling.seed_index import SeedIndex
+from gardenbus.scheduling.seed_index import SeedIndex, SeedPart
 
 ClusterEvent = Literal["seed", "cloudprofile", "namespacedcloudprofile", "configmap", "project", "usage"]
 """The kind of an object whose change may let a shoot pass; `usage`: a shoot left a seed."""
@@ -46,11 +46,16 @@ class Filter:
     """Word for a reason, where the sentence of `none_left` goes on with the seeds by these words."""
 
 
-def indexed(name: str, reason: Reason, reads: Callable[[FilterContext], Hashable]) -> Narrow:
-    """Narrows by each seed's `reason` alone; `reads` gives all that the reason depends on besides the seed."""
+def indexed(
+    name: str, reason: Reason, reads: Callable[[FilterContext], Hashable], part: SeedPart | None = None
+) -> Narrow:
+    """Narrows by each seed's `reason` alone; `reads` gives all that the reason depends on besides the seed.
+
+    `part` is all that the reason depends on of the seed; None: any of it.
+    """
 
     def narrow(context: FilterContext, index: SeedIndex, bits: Bitset) -> Bitset:
-        return bits & index.matching((name, reads(context)), lambda seed: not reason(context, seed))
+        return bits & index.matching((name, reads(context)), lambda seed: not reason(context, seed), part)
 
     return narrow
 

@@ -6,8 +6,10 @@ from gardenbus.common.api.garden.feasibility import taint_problem
 from gardenbus.scheduling.filters.context import FilterContext
 from gardenbus.scheduling.filters.row import Filter, indexed
 from gardenbus.scheduling.seed_candidates import SeedCandidate
+from gardenbus.scheduling.seed_index import SeedPart
 
 NAME = "taints"
+_READ = SeedPart(NAME, lambda seed: seed.seed.spec.taints)
 
 
 def _reason(context: FilterContext, candidate: SeedCandidate) -> str:
@@ -28,6 +30,6 @@ TAINTS = Filter(
     removes="have taints that the shoot does not tolerate",
     unblocked_by=("seed", "project"),
     reason=_reason,
-    narrow=indexed(NAME, _reason, lambda context: context.tolerations),
+    narrow=indexed(NAME, _reason, lambda context: context.tolerations, _READ),
     suggestion=_suggestion,
 )

@@ -11,11 +11,12 @@ from gardenbus.common.api.garden.feasibility import ZONES_FOR_HIGH_AVAILABILITY,
 from gardenbus.scheduling.filters.context import FilterContext
 from gardenbus.scheduling.filters.row import Filter, indexed, lacking
 from gardenbus.scheduling.seed_candidates import SeedCandidate
-from gardenbus.scheduling.seed_index import SeedIndex
+from gardenbus.scheduling.seed_index import SeedIndex, SeedPart
 
 ENFORCE = "Enforce"
 PREFER = "Prefer"
 _ZONAL = "zonal-control-plane"
+_READ = SeedPart("zones", lambda seed: (seed.seed.spec.settings.zone_selection.mode, seed.seed.spec.provider.zones))
 
 
 def _zonal_reason(context: FilterContext, candidate: SeedCandidate) -> str:
@@ -36,7 +37,7 @@ def _narrow(context: FilterContext, index: SeedIndex, bits: Bitset) -> Bitset:
         return bits
     if constraints.control_plane_zones:
         wanted = frozenset(constraints.control_plane_zones)
-        return bits & index.matching(("zones", wanted), lambda seed: wanted <= seed.zones)
+        return bits & index.matching(("zones", wanted), lambda seed: wanted <= seed.zones, _READ)
     hints = constraints.worker_zones
     if not hints:
         return bits
@@ -49,6 +50,7 @@ def _meeting(mode: str, hints: tuple[str, ...], index: SeedIndex) -> Bitset:
     return index.matching(
         ("zones", mode, hints),
         lambda seed: seed.seed.spec.settings.zone_selection.mode != mode or not seed.zones.isdisjoint(hints),
+        _READ,
     )
 
 
@@ -68,7 +70,7 @@ ZONAL_CONTROL_PLANE = Filter(
     removes="have fewer than three zones, where the control plane must survive the loss of one",
     unblocked_by=("seed",),
     reason=_zonal_reason,
-    narrow=indexed(_ZONAL, _zonal_reason, lambda context: context.constraints.is_zonal),
+    narrow=indexed(_ZONAL, _zonal_reason, lambda context: context.constraints.is_zonal, _READ),
     none_left=lambda _, seeds: lacking(
         seeds, f"{ZONES_FOR_HIGH_AVAILABILITY} zones, required by failure tolerance 'zone'"
     ),

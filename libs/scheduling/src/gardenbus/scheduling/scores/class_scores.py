@@ -24,7 +24,7 @@ from gardenbus.scheduling.scores.formulas import affinity_score, annotation_scor
 from gardenbus.scheduling.scores.region_distance import FARTHEST
 from gardenbus.scheduling.scores.strategies import configured_distances, named_distance
 from gardenbus.scheduling.seed_candidates import SeedCandidate
-from gardenbus.scheduling.seed_index import Grades, SeedIndex
+from gardenbus.scheduling.seed_index import Grades, SeedIndex, SeedPart
 from gardenbus.scheduling.snapshot import Landscape
 
 Cells = tuple[tuple[int, Bitset], ...]
@@ -132,21 +132,26 @@ def _affinity(preferred: tuple[PreferredSeeds, ...]) -> ClassScore:
     def score(seed: SeedCandidate) -> int:
         return affinity_score(preferred, seed.seed.metadata.labels)
 
-    return _graded(("SeedAffinity", preferred), score, is_requested=bool(preferred))
+    keys = tuple(sorted({key for each in preferred for key in each.preference.keys}))
+    labels = SeedPart(("labels", keys), lambda seed: tuple(map(seed.seed.metadata.labels.get, keys)))
+    return _graded(("SeedAffinity", preferred), score, labels, is_requested=bool(preferred))
 
 
 def _zones(*, is_zonal: bool) -> ClassScore:
     def score(seed: SeedCandidate) -> int:
         return zone_score(len(seed.seed.spec.provider.zones), is_zonal=is_zonal)
 
-    return _graded(("SeedZoneFit", is_zonal), score, is_requested=not is_zonal)
+    zones = SeedPart("zone-count", lambda seed: len(seed.seed.spec.provider.zones))
+    return _graded(("SeedZoneFit", is_zonal), score, zones, is_requested=not is_zonal)
 
 
 def _annotation(args: AnnotationScore) -> ClassScore:
     def score(seed: SeedCandidate) -> int:
         return annotation_score(args, seed.seed.metadata.annotations)
 
-    return _graded(("SeedAnnotation", args), score, is_requested=True)
+    name = args.annotation
+    annotation = SeedPart(("annotation", name), lambda seed: seed.seed.metadata.annotations.get(name))
+    return _graded(("SeedAnnotation", args), score, annotation, is_requested=True)
 
 
 def _of_plugin(scores: Mapping[str, int]) -> ClassScore:
@@ -161,5 +166,7 @@ def _of_plugin(scores: Mapping[str, int]) -> ClassScore:
     return ClassScore(lambda seed: scores.get(seed.name, 0), grades)
 
 
-def _graded(key: tuple[object, ...], score: Callable[[SeedCandidate], int], *, is_requested: bool) -> ClassScore:
-    return ClassScore(score, lambda index: index.graded(key, score), is_requested)
+def _graded(
+    key: tuple[object, ...], score: Callable[[SeedCandidate], int], reads: SeedPart, *, is_requested: bool
+) -> ClassScore:
+    return ClassScore(score, lambda index: index.graded(key, score, reads), is_requested)

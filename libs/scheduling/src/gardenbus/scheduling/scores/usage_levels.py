@@ -8,7 +8,7 @@ order of names. A profile without scores chooses by the fewest shoots: here for 
 from bisect import bisect_left, insort
 from typing import NamedTuple
 
-from gardenbus.common.api.bitsets import Bitset
+from gardenbus.common.api.bitsets import Bitset, bitset_of
 from gardenbus.common.api.garden.scheduling_requirements import Requests
 from gardenbus.common.api.garden.shoot_networks import Ranges, network_problems
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest
@@ -135,8 +135,7 @@ class UsageLevels:
         self.sums: list[int] = []
         self.sum_of: dict[int, int] = {}
         self._read_logs()
-        for slot in range(len(index.seeds)):
-            self._grade(slot)
+        self._grade_all()
 
     def catch_up(self) -> None:
         """Grade the seeds anew that have changed since, or whose usage has."""
@@ -147,6 +146,25 @@ class UsageLevels:
         for slot in slots:
             self._grade(slot)
         self._read_logs()
+
+    def _grade_all(self) -> None:
+        """Grade all seeds: of those that state and use the same, one."""
+        usage, slots = self.usage, dict[tuple[object, ...], list[int]]()
+        for slot, seed in enumerate(self.index.seeds):
+            if seed is not None:
+                taken, stated = usage.taken(seed.name), seed.allocatable
+                of_requests = ((stated.get(each), taken.get(each, 0)) for each, _ in self.requests)
+                slots.setdefault((seed.capacity, usage.get(seed.name, 0), *of_requests), []).append(slot)
+        by_sum: dict[int, list[int]] = {}
+        for alike in slots.values():
+            seed = self.index.seeds[alike[0]]
+            if seed is not None and has_room(seed, usage, self.requests):
+                by_sum.setdefault(self._sum_of(seed), []).extend(alike)
+        size = len(self.index.seeds)
+        self.by_sum = {total: bitset_of(alike, size) for total, alike in by_sum.items()}
+        self.sum_of = {slot: total for total, alike in by_sum.items() for slot in alike}
+        self.sums = sorted(by_sum)
+        self.open = bitset_of(self.sum_of, size)
 
     def _read_logs(self) -> None:
         if self.usage.touched is None:
