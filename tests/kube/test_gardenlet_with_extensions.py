@@ -397,6 +397,8 @@ async def test_the_entry_of_a_shoot_moves_with_it_to_the_bucket_of_another_seed(
         assert await clusters[0].client.get(f"/api/v1/namespaces/garden/secrets/entry-{key.name}") is None
         assert source_stub.made["BackupEntry", "", key.name] == made, "nothing of it is destroyed"
         assert [each for each in stub.history if each[1] == "BackupEntry"] == [("Restore", "BackupEntry", key.name)]
+        assert stub.found["BackupEntry", "", key.name] == source_stub.kept["BackupEntry", "", key.name]
+        assert stub.changed == []
         assert section(await clusters[1].get(path), "spec")["bucketName"] == destination
 
         await garden.delete(ObjectKey("shoot", "garden-dev", "apollo"))

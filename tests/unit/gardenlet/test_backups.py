@@ -67,6 +67,7 @@ PENDING = {"annotations": {"gardener.cloud/operation": "reconcile"}}
         (an_object(9, 8), ObjectPlan(is_ready=True)),
         (an_object(8, 9), ObjectPlan()),
         (an_object(9, None, metadata=PENDING), ObjectPlan()),
+        (an_object(1, None, metadata={"annotations": {"gardener.cloud/operation": "wait-for-state"}}), REQUESTED),
         (an_object(31, None, metadata=PENDING), ObjectPlan(is_requested=True, error=NO_OPERATION)),
         (an_object(31, 40, metadata=PENDING), REQUESTED),
         (an_object(31, 40), REQUESTED),

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gardenbus.common.api.configuration.gardenlet import BACKUP_ENTRY, BackupEntrySettings
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import is_deleting, name_of, only_text
+from gardenbus.common.api.document_parts import is_deleting, mappings, name_of, only_text
 from gardenbus.common.api.garden.backup_references import credentials_of_bucket, generated_secret_key
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import GardenbusError
@@ -42,8 +42,10 @@ from gardenbus.gardenlet.domain.extension_objects.contract import (
     MIGRATE,
     RESTORE,
     TIMESTAMP,
+    WAIT_FOR_STATE,
     LastError,
     deletion_patch,
+    has_state,
     is_migrated,
     is_not_picked_up,
     last_error,
@@ -56,8 +58,12 @@ from gardenbus.gardenlet.domain.extension_objects.kinds import (
     ExtensionObject,
     WaitLimits,
     collection,
+    path_of,
 )
+from gardenbus.gardenlet.domain.extension_objects.states import EXTENSIONS, entry_of
+from gardenbus.gardenlet.domain.flows import EXTENSION_STATES
 from gardenbus.gardenlet.domain.managed_resources.names import OPERATION, RECONCILE, annotations_of
+from gardenbus.gardenlet.domain.shoot_state import state_in
 
 _NAMESPACE = f"/api/v1/namespaces/{GARDEN_NAMESPACE}"
 _FIRST_PAUSE = 0.5
@@ -143,6 +149,15 @@ class SeedBackups:
         await self._actor.migrate(BACKUP_ENTRY, "", [name])
         await self._actor.delete(BACKUP_ENTRY, "", [name])
         await self._api.delete(f"{_NAMESPACE}/secrets/entry-{name}")
+
+    async def state_of(self, name: str) -> Document | None:
+        """The entry of a ShootState for the object of an entry here; None without state. Raises StepFailed."""
+        try:
+            live = await self._api.get(path_of(BACKUP_ENTRY, "", name))
+        except GardenbusError as error:
+            raise self._api.failure(error, f"BackupEntry {name} cannot be read") from error
+        state = None if live is None else section(live, "status").get("state")
+        return {"kind": BACKUP_ENTRY, "name": name, "state": state} if state else None
 
     def observe(self, entries: Mapping[ObjectKey, Document]) -> None:
         """Have flows see the entries of the seed's bucket, as the garden has them."""
@@ -276,8 +291,10 @@ class SeedBackups:
             if not is_ready(context.bucket):
                 return self._waits_for_bucket(entry, context.bucket)
             await self._copy_credentials(secret_name(entry), context.credentials, secret)
-            restores = operation_type(entry) == "Restore" or (live is not None and is_migrated(live))
-            await self._request(wanted, RESTORE if restores else RECONCILE)
+            if operation_type(entry) == "Restore" or (live is not None and is_migrated(live)):
+                await self._restore(entry, wanted)
+            else:
+                await self._request(wanted)
         if plan.error is not None:
             return self._failed(entry, plan.error, RECONCILE_ERROR)
         if not plan.is_ready or is_new:
@@ -337,6 +354,30 @@ class SeedBackups:
         at = request_time(self._clock.now())
         path = f"{collection(wanted.kind, '')}/{wanted.name}"
         await self._api.write(path, lambda live: requested(live, wanted, operation, at))
+
+    async def _restore(self, entry: Document, wanted: ExtensionObject) -> None:
+        """Request a restoration, once an object without state has what the ShootState has of it."""
+        state = await self._saved_state(entry)
+        if state is not None:
+            await self._request(wanted, WAIT_FOR_STATE)
+            live = await self._api.get(path_of_core(entry))
+            if live is not None and not has_state(live):
+                await self._api.patch(f"{path_of_core(entry)}/status", {"status": {"state": state}})
+        await self._request(wanted, RESTORE)
+
+    async def _saved_state(self, entry: Document) -> object | None:
+        """The state of an entry in the ShootState of its shoot, which is stored before the entry moves."""
+        metadata = section(entry, "metadata")
+        owners = [each for each in mappings(metadata.get("ownerReferences")) if each.get("kind") == "Shoot"]
+        owner: Document = owners[0] if owners else {}
+        key = ObjectKey("shootstate", only_text(metadata.get("namespace")), only_text(owner.get("name")))
+        try:
+            found = await self._garden.get(key) if key.name else None
+        except GardenbusError as error:
+            raise StepFailed(f"ShootState {key.namespace}/{key.name} cannot be read: {error.message}") from error
+        states = state_in(found, only_text(owner.get("uid"))) or {}
+        saved = entry_of(mappings(states.get(EXTENSION_STATES, {}).get(EXTENSIONS)), BACKUP_ENTRY, name_of(entry))
+        return None if saved is None else saved.get("state")
 
     async def _secret(self, core: Document) -> Document | None:
         return await self._api.get(f"{_NAMESPACE}/secrets/{secret_name(core)}")

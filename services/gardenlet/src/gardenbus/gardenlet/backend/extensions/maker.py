@@ -257,6 +257,9 @@ class ExtensionsMaker:
 
     async def _read_states(self, request: StepRequest) -> Document:
         entries, resources = await self._actor.states(self._kinds, technical_id(*request.shoot))
+        if self.backups is not None and self.backups.has_entries:
+            backups = await self.backups.state_of(entry_key(*request.shoot, request.uid).name)
+            entries += [] if backups is None else [backups]
         return {EXTENSIONS: sorted_entries(entries), RESOURCES: resources} if entries else {}
 
     async def _bring(self, request: StepRequest, wanted: ExtensionObject) -> Document:

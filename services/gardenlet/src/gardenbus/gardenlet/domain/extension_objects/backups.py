@@ -3,6 +3,7 @@
 | object in the seed | done | reported: lastOperation |
 |---|---|---|
 | none, of another spec, or older than its credentials | requested | Processing, initialized |
+| that awaits its state: the gardenlet died amid a restoration | requested | Processing, initialized |
 | requested, and not picked up for 30 s | requested again | Processing; Error without any last operation |
 | with an error | nothing; one that has failed is requested again after 30 s | Error, with the error |
 | ready | nothing; a bucket is requested again each 12 h | Succeeded |
@@ -27,6 +28,7 @@ from gardenbus.common.ports.clock import parse_timestamp, timestamp
 from gardenbus.gardenlet.domain.extension_objects.cluster import CORE
 from gardenbus.gardenlet.domain.extension_objects.contract import (
     TIMESTAMP,
+    WAIT_FOR_STATE,
     LastError,
     is_migrated,
     is_not_picked_up,
@@ -34,7 +36,7 @@ from gardenbus.gardenlet.domain.extension_objects.contract import (
     ready_problem,
 )
 from gardenbus.gardenlet.domain.extension_objects.kinds import ExtensionObject, path_of
-from gardenbus.gardenlet.domain.managed_resources.names import annotations_of
+from gardenbus.gardenlet.domain.managed_resources.names import OPERATION, annotations_of
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_status import technical_id
 
@@ -247,7 +249,7 @@ def plan_backup(
     renewed_after: timedelta | None = None,
 ) -> ObjectPlan:
     """Decide by the table of the module. `credentials_at`: when the copy of its credentials was written."""
-    if live is None or _differs(section(live, "spec"), wanted.spec) or is_migrated(live):
+    if live is None or _differs(section(live, "spec"), wanted.spec) or is_migrated(live) or _awaits_state(live):
         return ObjectPlan(is_requested=True)
     last, error = section(live, "status", "lastOperation"), last_error(live)
     requested_at = parse_timestamp(annotations_of(live).get(TIMESTAMP))
@@ -365,6 +367,10 @@ def _status(
 
 def _differs(spec: Document, wanted: Document) -> bool:
     return any(spec.get(field) != wanted.get(field) for field in (*_COMPARED, *wanted))
+
+
+def _awaits_state(live: Document) -> bool:
+    return annotations_of(live).get(OPERATION) == WAIT_FOR_STATE
 
 
 def _is_before(instant: datetime | None, other: datetime | None) -> bool:
