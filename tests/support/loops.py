@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import Document, StoredObject
-from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.controller.controller import ReconcileRequest, ReconcileResult, Requeue
 from gardenbus.common.errors import Conflict, Transient
-from gardenbus.controllermanager.watch.cached_bindings import CachedBindings
+from gardenbus.controllermanager.watch.cached_bindings import REFERRING_KINDS, CachedBindings
 from gardenbus.controllermanager.watch.loop import Loop, LoopContext
 from gardenbus.controllermanager.watch.project_namespaces import ProjectNamespaces
 from gardenbus.relay.ports.outbox import EventEntry
@@ -67,7 +66,7 @@ class Garden:
     def _bindings(self) -> CachedBindings:
         """The bindings as they are now."""
         bindings = CachedBindings()
-        for key, stored in self.store.state.rows.of_kind(*BINDING_KINDS).items():
+        for key, stored in self.store.state.rows.of_kind(*REFERRING_KINDS).items():
             bindings.changed(key, None, stored)
         return bindings
 

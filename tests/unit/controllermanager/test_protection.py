@@ -143,6 +143,50 @@ async def test_credentials_are_kept_and_labelled_while_a_binding_refers_to_them(
     assert await garden.store.get(key) is None
 
 
+def a_bucket(namespace: str = "garden") -> Document:
+    reference = {"apiVersion": "v1", "kind": "Secret", "name": "key", "namespace": namespace}
+    spec = {"provider": {"type": "aws", "region": "eu-west-1"}, "credentialsRef": reference, "seedName": "aws-eu1"}
+    return an_object("BackupBucket", "u1", "", spec=spec)
+
+
+async def test_credentials_of_a_bucket_are_kept_without_labels_until_it_is_gone() -> None:
+    garden, key, loop = Garden(), ObjectKey("secret", "garden", "key"), LOOPS["secret"]
+    await garden.add(an_object("Secret", "key", "garden", "v1"))
+    bucket = await garden.add(a_bucket())
+    changed = loop.build(garden.context(loop.name)).changed
+    changed(bucket.key, None, bucket)
+    changed(bucket.key, bucket, bucket)
+    assert garden.enqueued == [(loop.name, key)], "and not with each report on the bucket"
+    await garden.reconcile(loop, key)
+    found = await garden.store.get(key)
+    assert found is not None
+    assert (found.parts.finalizers, found.labels) == (("gardener.cloud/gardener",), {})
+
+    assert await garden.delete(key)
+    await garden.reconcile(loop, key)
+    assert await garden.store.get(key) is not None
+    context = garden.context("secret")._replace(bindings=CachedBindings())
+    assert isinstance(await loop.build(context).reconcile(request_of(loop, key)), Done)
+    assert await garden.store.get(key) is not None, "a bucket that is not in the cache keeps it"
+    await garden.delete(bucket.key)
+    changed(bucket.key, bucket, None)
+    assert garden.enqueued[-1] == (loop.name, key)
+    await garden.reconcile(loop, key)
+    assert await garden.store.get(key) is None
+
+
+async def test_a_bucket_protects_no_secret_of_a_project() -> None:
+    garden, key, loop = Garden(), ObjectKey("secret", "garden-dev", "key"), LOOPS["secret"]
+    await garden.add(an_object("Secret", "key", "garden-dev", "v1"))
+    bucket = await garden.add(a_bucket("garden-dev"))
+    loop.build(garden.context(loop.name)).changed(bucket.key, None, bucket)
+    assert garden.enqueued == []
+    await garden.reconcile(loop, key)
+    found = await garden.store.get(key)
+    assert found is not None
+    assert found.parts.finalizers == ()
+
+
 async def test_credentials_that_no_binding_refers_to_any_more_lose_what_was_added() -> None:
     garden, key = Garden(), ObjectKey("secret", "garden-dev", "key")
     await garden.add(an_object("Secret", "key", "garden-dev", "v1"), a_secret_binding(), a_secret_binding("other"))

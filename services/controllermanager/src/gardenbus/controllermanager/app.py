@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import structlog
 
-from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS
 from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer
@@ -35,7 +34,7 @@ from gardenbus.controllermanager.controllers import (
 from gardenbus.controllermanager.housekeeping import EventExpiry
 from gardenbus.controllermanager.settings import ControllerManagerSettings
 from gardenbus.controllermanager.watch import project_namespaces
-from gardenbus.controllermanager.watch.cached_bindings import CachedBindings
+from gardenbus.controllermanager.watch.cached_bindings import REFERRING_KINDS, CachedBindings
 from gardenbus.controllermanager.watch.loop import REPORTER, USER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.watch.project_namespaces import ProjectNamespaces
 
@@ -112,7 +111,7 @@ def _indexes(informer: Informer, kinds: Sequence[str]) -> _Indexes:
     """Indexes that all loops share; subscribed before them, so that they find a change there."""
     projects, bindings = ProjectNamespaces(), CachedBindings()
     informer.subscribe(projects.changed, (project_namespaces.KIND,))
-    informer.subscribe(bindings.changed, tuple(kind for kind in BINDING_KINDS if kind in kinds))
+    informer.subscribe(bindings.changed, tuple(kind for kind in REFERRING_KINDS if kind in kinds))
     return _Indexes(projects, bindings)
 
 

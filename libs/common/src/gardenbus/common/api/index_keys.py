@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.fleet.overrides import selector_claims
-from gardenbus.common.api.garden.backup_references import bucket_of
+from gardenbus.common.api.garden.backup_references import needed_by_backup
 from gardenbus.common.api.garden.busy_shoots import operation_key
 from gardenbus.common.api.garden.credentials_bindings import references_of
 from gardenbus.common.api.garden.named_references import named_reference, named_references
@@ -146,9 +146,9 @@ def _other_keys(document: Document, owners: tuple[str, ...]) -> IndexKeys:
             return IndexKeys(references=references_of(document), owners=owners)
         case "Plant":
             return IndexKeys(references=(named_reference(secret_of(document)),), owners=owners)
-        case "BackupEntry":
-            bucket = bucket_of(document)
-            return IndexKeys(references=() if bucket is None else (bucket.stored,), owners=owners)
+        case "BackupBucket" | "BackupEntry":
+            named = needed_by_backup(document)
+            return IndexKeys(references=() if named is None else (named.stored,), owners=owners)
         case "ControllerInstallation":
             return IndexKeys(references=_installed(spec), owners=owners)
         case "ControllerRegistration":

@@ -4,10 +4,11 @@
 |---|---|---|
 | CloudProfile, NamespacedCloudProfile, ExposureClass, Quota, SecretBinding, CredentialsBinding | always | `gardener` |
 | Secret, InternalSecret, WorkloadIdentity | while a binding refers to it | `gardener.cloud/gardener` |
+| one of these in `garden` | while a BackupBucket refers to it | the same |
 
 What a binding refers to says by labels of which kind the binding is, and credentials for which providers it is.
 Source: Gardener's `pkg/controllermanager/controller`, packages `cloudprofile`, `exposureclass`, `quota`,
-`secretbinding`, `credentialsbinding`.
+`secretbinding`, `credentialsbinding`, and `pkg/gardenlet/controller/backupbucket`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,7 +36,7 @@ def labelled(document: Document, bindings: Iterable[Document]) -> Document:
 
 
 def protected_credentials(document: Document, bindings: Sequence[Document]) -> Document:
-    """Credentials as they should be while these bindings refer to them."""
+    """Credentials as they should be while these bindings and buckets refer to them."""
     document = labelled(document, bindings)
     return with_finalizer(document, EXTERNAL_FINALIZER) if bindings else without_finalizer(document, EXTERNAL_FINALIZER)
 
@@ -43,6 +44,8 @@ def protected_credentials(document: Document, bindings: Sequence[Document]) -> D
 def _labels(kind: str, bindings: Iterable[Document]) -> dict[str, str]:
     labels: dict[str, str] = {}
     for binding in bindings:
+        if binding.get("kind") == "BackupBucket":
+            continue
         labels[f"{REFERENCE_LABEL_PREFIX}{str(binding.get('kind')).lower()}"] = "true"
         if kind in CREDENTIALS_KINDS:
             labels |= {f"{PROVIDER_LABEL_PREFIX}{name}": "true" for name in provider_types(binding)}

@@ -28,6 +28,20 @@ def credentials_of_bucket(bucket: Document) -> ObjectKey | None:
     return next((key for path, key in backup_references(bucket) if path == "spec.credentialsRef"), None)
 
 
+def credentials_in_garden(bucket: Document) -> ObjectKey | None:
+    """The credentials that stay as long as a BackupBucket names them; None of other namespaces than `garden`.
+
+    A gardenlet writes its own bucket, and could protect any project's Secret.
+    """
+    credentials = credentials_of_bucket(bucket)
+    return credentials if credentials is not None and credentials.namespace == GARDEN_NAMESPACE else None
+
+
+def needed_by_backup(document: Document) -> ObjectKey | None:
+    """The object that stays as long as a BackupBucket or BackupEntry names it: its credentials, or its bucket."""
+    return bucket_of(document) if document.get("kind") == "BackupEntry" else credentials_in_garden(document)
+
+
 def bucket_of(entry: Document) -> ObjectKey | None:
     """The BackupBucket of a BackupEntry; None where nothing can be read, and of other kinds."""
     if entry.get("kind") != "BackupEntry":
