@@ -19,7 +19,7 @@ async def _swallowing(_client: Client, *_servers: Any, **_options: Any) -> None:
 
 async def test_the_group_that_it_opens_in_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Client, "connect", _swallowing)
-    monkeypatch.setattr(Connection, "_until_connected", _swallowing)
+    monkeypatch.setattr(Connection, "until_connected", _swallowing)
 
     async def agent() -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -47,7 +47,7 @@ async def test_one_that_was_cancelled_before_may_open(monkeypatch: pytest.Monkey
     async def subscribed(*_arguments: Any, **_options: Any) -> None: ...
 
     monkeypatch.setattr(Client, "connect", failing_once)
-    monkeypatch.setattr(Connection, "_until_connected", subscribed)
+    monkeypatch.setattr(Connection, "until_connected", subscribed)
     monkeypatch.setattr(Connection, "subscribe", subscribed)
     task = asyncio.create_task(opened(Connection()))
     await asyncio.sleep(0.01)

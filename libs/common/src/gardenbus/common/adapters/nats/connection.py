@@ -16,6 +16,7 @@ new version whether they still mean the same.
 
 import asyncio
 import contextlib
+import math
 import random
 import re
 import secrets
@@ -43,6 +44,8 @@ from gardenbus.common.errors import (
 
 RECONNECT_SECONDS = 0.25
 """Pause between two attempts to connect: a restarted server is found again within a heartbeat."""
+
+CONNECTED_POLL_SECONDS = 0.05
 
 PING_SECONDS = 5
 """A peer that hangs without closing is noticed after three of these."""
@@ -205,7 +208,7 @@ class Connection(Client):
             connect_timeout=CONNECT_SECONDS,
             pending_size=MAX_BUFFERED_BYTES,
         )
-        await self._until_connected()
+        await self.until_connected()
         self._fails_unauthorized = self._fails_unreachable = False
         self._note_session()
         self._reply_prefix = f"{self.new_inbox()}."
@@ -217,13 +220,17 @@ class Connection(Client):
         await self.connect(servers, **options)
         _raise_if_cancelled(self._cancellations)
 
-    async def _until_connected(self) -> None:
-        """The client's connect may return with neither a connection nor an error, and goes on by itself."""
-        while not self.is_connected:
+    async def until_connected(self, seconds: float = math.inf) -> None:
+        """Wait for a session, to any of the servers, for so long. Raises Unavailable once the connection is closed.
+
+        The client's connect may return with neither a connection nor an error, and goes on by itself.
+        """
+        deadline = time.monotonic() + seconds
+        while not self.is_connected and time.monotonic() <= deadline:
             if self.is_closed:
                 raise Unavailable(f"the connection to NATS at {self._where} was closed")
             self._check_silence()
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(CONNECTED_POLL_SECONDS)
 
     def _check_silence(self) -> None:
         greeted_at = self._greeted_at

@@ -6,6 +6,7 @@ service's error headers.
 """
 
 import asyncio
+import contextlib
 import secrets
 import time
 from collections import deque
@@ -33,7 +34,6 @@ that came here as a request, a message of somebody else's."""
 HELD_SECONDS = 30.0
 """Longest time that a response is held while the connection is lost: its requester may be connected elsewhere."""
 
-_POLL_SECONDS = 0.05
 
 DROP_LOG_SECONDS = 60.0
 """Least time between two lines about requests without a valid reply subject."""
@@ -231,16 +231,9 @@ class MicroService:
         endpoint.requests += 1
         endpoint.nanoseconds += time.perf_counter_ns() - began
         if not self._connection.is_connected:
-            await self._until_connected()
+            with contextlib.suppress(Unavailable):
+                await self._connection.until_connected(HELD_SECONDS)
         self._reply(message, response, header)
-
-    async def _until_connected(self) -> None:
-        """Wait for another connection, to any of the servers, for some time."""
-        deadline = time.monotonic() + HELD_SECONDS
-        while not self._connection.is_connected:
-            if time.monotonic() > deadline:
-                return
-            await asyncio.sleep(_POLL_SECONDS)
 
     def _reply(self, message: RawMessage, body: bytes, header: bytes) -> None:
         if not message.reply or not self._connection.is_connected:  # no reply is wanted, or none can be sent
