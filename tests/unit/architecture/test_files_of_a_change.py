@@ -11,8 +11,11 @@ from pathlib import Path
 import grimp
 import pytest
 
+from gardenbus.common.api.garden.scheduling_profiles import BUILT_IN_FILTERS
 from gardenbus.common.api.queues import QUEUES
 from gardenbus.controllermanager.app import LOOPS
+from gardenbus.scheduling.filters.table import CHECKS
+from gardenbus.scheduling.filters.table import FILTERS as FILTER_ROWS
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["root_packages"]
@@ -49,10 +52,12 @@ def own_decisions(graph: grimp.ImportGraph, module: str) -> Iterable[str]:
 
 
 def test_a_filter_takes_as_many_files_as_the_page_says(graph: grimp.ImportGraph) -> None:
+    """The filter, the table, and the names that no profile may disable."""
     filters = [each for each in graph.find_children(FILTERS) if each.rpartition(".")[2] not in SHARED]
     assert len(filters) > 10
     assert lists(graph, filters) == {f"{FILTERS}.table"}
-    assert 1 + len(lists(graph, filters)) == stated("filter")
+    assert {row.name for row in (*FILTER_ROWS, *CHECKS)} <= set(BUILT_IN_FILTERS)
+    assert 1 + len(lists(graph, filters)) + 1 == stated("filter")
 
 
 def test_a_loop_takes_as_many_files_as_the_page_says(graph: grimp.ImportGraph) -> None:

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from gardenbus.scheduling.filters import dns
-from gardenbus.scheduling.filters.table import FILTERS
-
 ROOT = Path(__file__).parents[3]
 SOURCE = ("libs", "services", "cli", "tools")
 KIB = 1024
@@ -58,12 +55,6 @@ def test_every_file_that_the_steps_name_exists(path: str):
     assert any(True for folder in (*SOURCE, "") for _ in (ROOT / folder).glob(f"{'**/' if folder else ''}{pattern}")), (
         path
     )
-
-
-def test_a_filter_takes_as_many_files_as_are_stated():
-    assert dns.DNS_DOMAIN in FILTERS
-
-    assert len(list(files_with(r"\bDNS_DOMAIN\b", *SOURCE))) == stated("filter")
 
 
 def test_a_function_of_the_store_takes_as_many_files_as_are_stated():
