@@ -36,7 +36,7 @@ from tests.support.naive_groups import Labels, Placed, broken_rule
 from tests.support.scheduling import SchedulerUnderTest
 
 NAMESPACE = "garden-dev"
-GROUPS = ("db", "web")
+GROUPS = ("db", "web", "cache")
 KEYS = ("seed", "rack")
 RACKS: Labels = {
     name: {"seed": name, "rack": rack} for name, rack in (("a", "r1"), ("b", "r1"), ("c", "r2"), ("d", "r3"))
@@ -343,7 +343,8 @@ class History:
             pending = await self._pending(waiting)
             if not pending:
                 return self._check_waiting(waiting)
-            await scheduler.handle_batch(*self.random.sample(pending, min(len(pending), self.random.randint(1, 3))))
+            size = self.random.choice([1, 3, len(NAMES)])
+            await scheduler.handle_batch(*self.random.sample(pending, min(len(pending), size)))
             await self.recount()
         raise Violation("there is no rest")
 
@@ -392,7 +393,7 @@ def some_requirements(random: Random) -> Document:
         ]
     )
     requests = random.choice([{}, {}, {"requests": {CPU: "0.5"}}, {"requests": {CPU: "2"}}])
-    return {"groups": random.choice([[group], [group], ["db", "web"], []]), **rule, **requests}
+    return {"groups": random.choice([[group], [random.choice(GROUPS)], ["db", "web"], []]), **rule, **requests}
 
 
 def _members(shoots: Mapping[str, PlacedShoot], group: str) -> dict[str, int]:

@@ -6,6 +6,8 @@ from collections import Counter
 from gardenbus.common.api.bitsets import bitset_of, members_of
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest
 from gardenbus.scheduling.feasible_seeds import feasible_seeds_of
+from gardenbus.scheduling.group_checks import allowed_seeds
+from gardenbus.scheduling.group_index import GroupIndex
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.snapshot import Snapshot
 
@@ -13,7 +15,10 @@ _NOTHING: Counter[str] = Counter()
 
 
 class FreeCapacity:
-    """Made once a moment: reading what all seeds have left takes long, each class then takes little."""
+    """Made once a moment: reading what all seeds have left takes long, each class then takes little.
+
+    Rules between shoots count for those requests whose `groups` are given.
+    """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._landscape = snapshot.landscape
@@ -32,21 +37,21 @@ class FreeCapacity:
         self._unlimited = bitset_of(unlimited, len(index.seeds))
         self._open = bitset_of(self._free, len(index.seeds))
 
-    def shoots(self, request: SchedulingRequest) -> int | None:
+    def shoots(self, request: SchedulingRequest, groups: GroupIndex | None = None) -> int | None:
         """The number of shoots with this request that still fit; None when a seed that fits has no limit."""
-        bits = self._open_to(request)
+        bits = self._open_to(request, groups)
         if request.requests:
             return sum(self._places(slot, request) for slot in members_of(bits))
         if bits & self._unlimited:
             return None
         return sum(self._free[slot] for slot in members_of(bits))
 
-    def promise(self, request: SchedulingRequest, most: int) -> int:
+    def promise(self, request: SchedulingRequest, most: int, groups: GroupIndex | None = None) -> int:
         """Take places for at most so many shoots, each on the seed with the most of them; returns how many there were.
 
         What is promised to one request is not there for the next one.
         """
-        bits = self._open_to(request)
+        bits = self._open_to(request, groups)
         if not request.requests and bits & self._unlimited:
             return most
         places = {slot: self._places(slot, request) for slot in members_of(bits)}
@@ -69,12 +74,12 @@ class FreeCapacity:
         for resource, amount in request.requests:
             promised[resource] += amount
 
-    def _open_to(self, request: SchedulingRequest) -> int:
+    def _open_to(self, request: SchedulingRequest, groups: GroupIndex | None) -> int:
         """The seeds with a place that a request may use, as a set of slots."""
         index = self._landscape.index
-        bits = 0
-        for group in feasible_seeds_of(request.constraints, self._landscape).groups:
-            bits |= group.feasible
+        bits = feasible_seeds_of(request.constraints, self._landscape).feasible
+        if groups is not None:
+            bits = allowed_seeds(request, Snapshot(self._landscape, self._usage, groups), bits)
         bits &= self._unlimited | self._open
         if bits and request.ranges.stated:
             bits &= index.compatible(request.ranges)

@@ -32,7 +32,7 @@ def allowed_seeds(request: SchedulingRequest, snapshot: Snapshot, feasible: Bits
     landscape, rules = snapshot.landscape, request.rules
     domains = GroupDomains(rules, snapshot.groups.of(request.constraints.namespace, rules), landscape)
     has_room = 0
-    if any(each.ignores_full for each in rules.spread):
+    if rules.ignores_full:
         scores, index = landscape.scores, landscape.index
         has_room = open_seeds(request.requests, scores=scores, usage=snapshot.usage, index=index)
     return domains.allowed(feasible, eligible=feasible, open_seeds=has_room)

@@ -42,6 +42,29 @@ class Decisions(NamedTuple):
     failed: Sequence[FailedShoot]
 
 
+class _Unschedulable(NamedTuple):
+    """Unschedulable requests of a round with their results. They stay so, as usage only grows in it.
+
+    Those with rules between shoots stay so until a group changes, as a member that comes may let others in; and not at
+    all where a domain that becomes full may.
+    """
+
+    plain: dict[SchedulingRequest, Unschedulable]
+    of_groups: dict[SchedulingRequest, Unschedulable]
+
+    def get(self, request: SchedulingRequest) -> Unschedulable | None:
+        """The result of a request; None where none is kept."""
+        kept = self.plain if request.rules is NO_GROUP_RULES else self.of_groups
+        return kept.get(request)
+
+    def keep(self, request: SchedulingRequest, result: Unschedulable) -> None:
+        """Keep the result of a request."""
+        if request.rules is NO_GROUP_RULES:
+            self.plain[request] = result
+        elif not request.rules.ignores_full:
+            self.of_groups[request] = result
+
+
 class Decider:
     """Decides for one scheduler name."""
 
@@ -57,7 +80,7 @@ class Decider:
         """Decide on all of them. A decision that raises is one of its shoot alone."""
         assigned: list[AssignedShoot] = []
         unassigned: list[UnassignedShoot] = []
-        unschedulable: dict[SchedulingRequest, Unschedulable] = {}
+        unschedulable = _Unschedulable({}, {})
         skipped: list[ReadShoot] = []
         failed: list[FailedShoot] = []
         began = self._clock.monotonic()
@@ -90,12 +113,9 @@ class Decider:
         return Decisions(assigned, unassigned, skipped, failed)
 
     def _decide(
-        self, read: ReadShoot, snapshot: Snapshot, unschedulable: dict[SchedulingRequest, Unschedulable]
+        self, read: ReadShoot, snapshot: Snapshot, unschedulable: _Unschedulable
     ) -> AssignedShoot | UnassignedShoot | None:
-        """Decide on one shoot, counting its assignment; None when another scheduler is responsible.
-
-        An unschedulable request stays so for the rest of a round, as usage only grows in it: `unschedulable` keeps it.
-        """
+        """Decide on one shoot, counting its assignment; None when another scheduler is responsible."""
         pending = prepared_shoot(read, snapshot.landscape)
         request, (left_out, bar, _seen) = pending.request, pending.exclusions
         if skip_reason(pending.shoot, self._scheduler_name):
@@ -112,14 +132,16 @@ class Decider:
         else:
             outcome = unschedulable.get(request) or decide(request, snapshot)
         if isinstance(outcome, Unschedulable):
-            if not left_out and rules is NO_GROUP_RULES:  # a member that comes may let others in
-                unschedulable[request] = outcome
+            if not left_out:
+                unschedulable.keep(request, outcome)
             return UnassignedShoot(pending, outcome, len(snapshot.landscape.seeds), seen)
         span = begin_bind(pending.span, outcome.seed)
         assigned = assigned_shoot(pending, outcome, snapshot.landscape, seen, span)
         if outcome.seed != pending.stored.parts.status_seed_name:  # else it counts there already
             snapshot.assume(outcome.seed, request.requests)
-            snapshot.groups.assume(namespace, rules, outcome.seed)
+            if rules is not NO_GROUP_RULES:
+                snapshot.groups.assume(namespace, rules, outcome.seed)
+                unschedulable.of_groups.clear()
         return assigned
 
 

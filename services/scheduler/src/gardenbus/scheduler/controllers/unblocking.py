@@ -15,13 +15,17 @@ from gardenbus.common.ports.store import Store, UnschedulableClass
 from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.watch.usage_refresh import record_usage
 from gardenbus.scheduling.cache import SchedulingCache
-from gardenbus.scheduling.equivalence_classes import request_from_descriptor
+from gardenbus.scheduling.equivalence_classes import SchedulingRequest, request_from_descriptor
 from gardenbus.scheduling.free_capacity import FreeCapacity
+from gardenbus.scheduling.group_index import GroupIndex, read_groups
 
 _log = structlog.stdlib.get_logger()
 
 _PRIORITY = b'"priority":'
 """In the descriptors of classes that state one: only with these there is an order."""
+
+_RULES = b'"rules":'
+"""In the descriptors of classes with rules between shoots."""
 
 CATCH_UP_SECONDS = 1.0
 """Wait for the cluster event itself to reach the cache; if it takes longer, try again after `RETRY_SECONDS`."""
@@ -40,12 +44,18 @@ RETRY_SECONDS = 1.0
 """Pause before the next pass when more shoots may fit: those unblocked first must have their seeds by then."""
 
 
+def _request_of(waiting: UnschedulableClass) -> SchedulingRequest | None:
+    """The request that the shoots of a class share; None where another version described it."""
+    try:
+        return request_from_descriptor(waiting.descriptor)
+    except msgspec.ValidationError:
+        return None
+
+
 def _place_in_order(waiting: UnschedulableClass, now: datetime) -> tuple[int, int, str]:
     """The sort key of a class of waiting shoots."""
-    try:
-        priority = request_from_descriptor(waiting.descriptor).priority
-    except msgspec.ValidationError:
-        priority = 0
+    request = _request_of(waiting)
+    priority = request.priority if request is not None else 0
     since = parse_timestamp(waiting.since)
     waited = (now - since).total_seconds() if since is not None else 0.0
     return activation_order(priority, waited, waiting.equivalence_class)
@@ -93,21 +103,34 @@ class UnblockingReconciler:
         """Queue again by band, priority and name, with the places of those before taken off, class by class."""
         classes = await self.store.unschedulable_classes(self.scheduler_name, with_ages=True)
         now, has_more = self.clock.now(), False
-        free_capacity = FreeCapacity(self.cache.snapshot(self.scheduler_name))
         ordered = sorted((each for each in classes if each.unseen), key=lambda each: _place_in_order(each, now))
-        for waiting in ordered:
-            if places := self._places(waiting, free_capacity, is_promised=True):
+        groups = [
+            await self._groups_of(ordered[start : start + CLASSES_AT_ONCE])
+            for start in range(0, len(ordered), CLASSES_AT_ONCE)
+        ]
+        free_capacity = FreeCapacity(self.cache.snapshot(self.scheduler_name))
+        for position, waiting in enumerate(ordered):
+            places = self._places(waiting, free_capacity, groups[position // CLASSES_AT_ONCE], is_promised=True)
+            if places:
                 has_more = await self._activate(waiting, places) or has_more
             await self.clock.sleep(0)  # let other tasks run
         return has_more
 
     async def _unblock(self, classes: Sequence[UnschedulableClass]) -> bool:
+        groups = await self._groups_of(classes)
         free_capacity = FreeCapacity(self.cache.snapshot(self.scheduler_name))
-        wanted = [(waiting, places) for waiting in classes if (places := self._places(waiting, free_capacity))]
+        wanted = [(waiting, places) for waiting in classes if (places := self._places(waiting, free_capacity, groups))]
         has_more = False
         for waiting, places in wanted:
             has_more = await self._activate(waiting, places) or has_more
         return has_more
+
+    async def _groups_of(self, classes: Sequence[UnschedulableClass]) -> GroupIndex:
+        """Read the groups that some classes have rules about: who waits for a member is left alone until it comes."""
+        requests = (_request_of(waiting) for waiting in classes if _RULES in waiting.descriptor)
+        return await read_groups(
+            self.store, [(each.constraints.namespace, each.rules) for each in requests if each is not None]
+        )
 
     async def _activate(self, waiting: UnschedulableClass, places: int) -> bool:
         """Queue shoots of a class again; returns whether some were left."""
@@ -122,14 +145,25 @@ class UnblockingReconciler:
         )
         return unblocked < waiting.unseen
 
-    def _places(self, waiting: UnschedulableClass, free_capacity: FreeCapacity, *, is_promised: bool = False) -> int:
+    def _places(
+        self,
+        waiting: UnschedulableClass,
+        free_capacity: FreeCapacity,
+        groups: GroupIndex,
+        *,
+        is_promised: bool = False,
+    ) -> int:
         """Shoots of a class to unblock at most: one for each free place, all if that has no limit or is unknown."""
+        request = _request_of(waiting)
+        if request is None:
+            return waiting.unseen
         try:
-            request = request_from_descriptor(waiting.descriptor)
-            places = free_capacity.promise(request, waiting.unseen) if is_promised else free_capacity.shoots(request)
-        except Exception as error:  # noqa: BLE001  a user's filter, or a descriptor of another version
-            if not isinstance(error, msgspec.ValidationError):
-                _log.exception("decision.failed", equivalence_class=waiting.equivalence_class)
-                self.metrics.exceptions.inc()
+            if is_promised:
+                places = free_capacity.promise(request, waiting.unseen, groups)
+            else:
+                places = free_capacity.shoots(request, groups)
+        except Exception:  # noqa: BLE001  a user's filter
+            _log.exception("decision.failed", equivalence_class=waiting.equivalence_class)
+            self.metrics.exceptions.inc()
             return waiting.unseen
         return waiting.unseen if places is None else min(places, waiting.unseen)

@@ -65,6 +65,11 @@ class GroupRules(msgspec.Struct, frozen=True, omit_defaults=True):
         return bool(self.preferred_affinity or self.preferred_anti_affinity or self.preferred_spread)
 
     @property
+    def ignores_full(self) -> bool:
+        """True where a domain that becomes full may let a shoot into another."""
+        return any(each.ignores_full for each in self.spread)
+
+    @property
     def read(self) -> tuple[str, ...]:
         """All groups whose counts a decision reads, in the order of names: preferences are not fenced."""
         preferred = (each.term.group for each in (*self.preferred_affinity, *self.preferred_anti_affinity))
