@@ -17,6 +17,7 @@ from tests.chaos import manifests
 from tests.chaos.clients import Crowd
 from tests.chaos.faults import FaultMaker, Skipped
 from tests.chaos.invariants import ControlPlaneHistory, Violation, breaches, unsettled
+from tests.chaos.kube_watchers import KubeWatchers
 from tests.chaos.landscape import ChaosLandscape
 from tests.chaos.ledger import Ledger
 from tests.chaos.observing import NotSeen, Observer, Versions
@@ -53,6 +54,7 @@ class Attempt:
         self.crowd = Crowd(client, self.ledger, plan.seed)
         self.observer = Observer(landscape, self.stranger, client)
         self.versions = Versions()
+        self.watchers = KubeWatchers(landscape)
         self._history = ControlPlaneHistory()
         self._left_behind = 0
         self._plan = plan
@@ -64,6 +66,7 @@ class Attempt:
         """Apply what has to be there, and let the clients begin."""
         await self._client.subscribe(f"garden.changed.shoot.{manifests.NAMESPACE}.>", cb=self.versions.take)  # pyright: ignore[reportUnknownMemberType]
         self.stranger.start()
+        self.watchers.start()
         for document in manifests.beginning():
             await self.crowd.placer.send(document)
         self.crowd.start()
@@ -77,6 +80,7 @@ class Attempt:
     async def stop(self) -> None:
         """End the clients."""
         await self.crowd.stop()
+        await self.watchers.stop()
         await self.stranger.kill()
 
     async def round(self, number: int, faults: Sequence[Fault]) -> RoundRecord:
@@ -134,7 +138,8 @@ class Attempt:
         self._left_behind = seen.left_behind
         waiting = unsettled(seen, self.ledger, self.crowd.placer.value)
         found += self._history.breaches(seen, self.ledger, is_settled=not waiting)
-        found += [*self.crowd.take_violations(), *self.versions.backwards]
+        found += [*self.crowd.take_violations(), *self.versions.backwards, *self.watchers.breaches()]
+        waiting += self.watchers.behind(seen.shoots)
         self.versions.backwards.clear()
         if not found and not waiting:
             self.ledger.forget_gone(set(seen.shoots))
@@ -155,7 +160,7 @@ class Run:
         self._plan = plan
         self._directory = directory
         self._report = report
-        self._acknowledged = self._requests = 0
+        self._acknowledged = self._requests = self._watched = 0
         self._began = time.monotonic()
 
     def facts(self, command: str) -> RunFacts:
@@ -165,6 +170,7 @@ class Run:
             seconds=time.monotonic() - self._began,
             acknowledged=self._acknowledged,
             requests=self._requests,
+            watched=self._watched,
             memory_mb={
                 name: [round(sizes[0]), round(sizes[-1]), round(max(sizes))]
                 for name, sizes in sorted(self.memory_mb.items())
@@ -216,6 +222,7 @@ class Run:
         self._acknowledged += attempt.ledger.acknowledged
         attempt.ledger.acknowledged = 0
         self._requests += attempt.crowd.requests
+        self._watched += attempt.watchers.take_received()
         for client in attempt.crowd.clients:
             client.requests = 0
         for name, size in attempt.landscape.memory_mb().items():

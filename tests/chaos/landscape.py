@@ -8,17 +8,25 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import yaml
 
 from gardenbus.cli.local.directory import LandscapeDirectory
+from gardenbus.credentials.certificates import Authority, new_authority
 from gardenbus.embedded.configurations import DEFAULT_SCHEDULER_CONFIGURATION
 from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.forking import ForkServer
 from gardenbus.embedded.ports import LOOPBACK, choose_port
-from gardenbus.embedded.process_specs import Addresses, Configurations, ProcessSpec, service_specs
+from gardenbus.embedded.process_specs import (
+    Addresses,
+    Configurations,
+    ProcessSpec,
+    kubeapi_spec,
+    service_specs,
+)
 from gardenbus.embedded.processes import ManagedProcess, landscape_environ
 from gardenbus.embedded.servers import NATS, REDIS, find_server, nats_configuration, redis_configuration
 from tests.chaos import manifests
@@ -30,7 +38,7 @@ from tests.support.eventually import eventually
 
 ROOT = Path(__file__).parents[2]
 SERVERS = ("nats", "redis")
-WITHOUT_REDIS = ("gardenlet", "memberagent")
+WITHOUT_REDIS = ("gardenlet", "memberagent", "kubeapi")
 READY_SECONDS = 90.0
 QUICK = {
     "GARDENBUS_RESOURCE_COLLECTION_SECONDS": "0.5",
@@ -48,6 +56,7 @@ DEFAULT_REPLICAS: Mapping[str, int] = {
     "placement": 2,
     "gardenlet": 2,
     "memberagent": 2,
+    "kubeapi": 2,
 }
 
 
@@ -83,6 +92,8 @@ class ChaosLandscape:
             self.directory.prepare()
             self.cluster = ChaosCluster(self.directory, in_use)
         self._replicas = replicas
+        self.kube_ports = [choose_port(None, None, in_use) for _ in range(replicas.get("kubeapi", 0))]
+        """Port of each replica of the Kubernetes API."""
         self._report = report
         self._fork_server = ForkServer()
 
@@ -100,6 +111,11 @@ class ChaosLandscape:
     def nats_ports(self) -> Mapping[str, int]:
         """Port of each server of NATS, without a line in between."""
         return self.cluster.nats_ports if self.cluster else {"nats": self.ports.nats}
+
+    @property
+    def kube_ca(self) -> Path:
+        """Authority of the certificates of the Kubernetes API."""
+        return self.directory.identity / "ca.crt"
 
     @property
     def nats_urls(self) -> list[str]:
@@ -251,12 +267,28 @@ class ChaosLandscape:
             ],
         )
         nats_url = ",".join(self.nats_urls)
-        return service_specs(
-            self.directory,
-            addresses=Addresses(nats_url, self.redis_url, "garden", are_clustered=self.cluster is not None),
-            configurations=configurations,
-            replicas=self._replicas,
+        addresses = Addresses(nats_url, self.redis_url, "garden", are_clustered=self.cluster is not None)
+        specs = service_specs(
+            self.directory, addresses=addresses, configurations=configurations, replicas=self._replicas
         )
+        return [*specs, *self._kube_specs(addresses)]
+
+    def _kube_specs(self, addresses: Addresses) -> Sequence[ProcessSpec]:
+        """Replicas of the Kubernetes API, with the certificate of an authority of their own."""
+        now = datetime.now(UTC)
+        authority = new_authority("chaos", now)
+        server = Authority(authority).server([LOOPBACK], now)
+        self.kube_ca.parent.mkdir(exist_ok=True)
+        self.kube_ca.write_bytes(authority.certificate)
+        self.kube_ca.with_name("server.crt").write_bytes(server.certificate)
+        self.kube_ca.with_name("server.key").write_bytes(server.key)
+        specs: list[ProcessSpec] = []
+        for number, port in enumerate(self.kube_ports, 1):
+            spec = kubeapi_spec(self.directory, addresses=addresses, host=LOOPBACK, port=port)
+            name = f"{spec.name}-{number}"
+            health = {"GARDENBUS_HEALTH_FILE": str(self.directory.health / f"{name}.json")}
+            specs.append(spec._replace(name=name, environ={**spec.environ, **health}))
+        return specs
 
     async def _behind_lines(self, spec: ProcessSpec) -> ProcessSpec:
         """The process with its own lines to the servers, and a clock that can be shifted."""
@@ -268,7 +300,7 @@ class ChaosLandscape:
             await lines[-1].start()
         environ["GARDENBUS_NATS_URL"] = ",".join(f"nats://{LOOPBACK}:{line.port}" for line in lines)
         if spec.role in WITHOUT_REDIS:
-            del environ["GARDENBUS_REDIS_URL"]
+            environ.pop("GARDENBUS_REDIS_URL", None)
         elif self.cluster:
             environ = dict(self.cluster.users.admitted(spec._replace(environ=environ)).environ)
         else:

@@ -30,6 +30,8 @@ class RunFacts(NamedTuple):
     seconds: float
     acknowledged: int
     requests: int
+    watched: int
+    """Events of watches of the Kubernetes API."""
     memory_mb: dict[str, Sequence[float]]
     """Resident memory by service: when the run began, at its end, and at most."""
 
@@ -52,6 +54,7 @@ def summary(facts: RunFacts, rounds: Sequence[RoundRecord]) -> dict[str, Any]:
         "skipped": dict(Counter(text for each in rounds for text in each.skipped)),
         "acknowledged": facts.acknowledged,
         "answered_requests": facts.requests,
+        "watched_events": facts.watched,
         "violations": {column: counts.get(column, 0) for column in COLUMNS},
         "left_behind": max((each.left_behind for each in rounds), default=0),
         "settled_seconds": _times(settled),
@@ -70,7 +73,12 @@ def table(run: dict[str, Any]) -> str:
     times = run["settled_seconds_by_kind"]
     kinds = [(kind, count, times[kind]) for kind, count in run["faults_by_kind"].items()]
     kinds.append(("all", run["faults"], run["settled_seconds"]))
-    counts = [run["acknowledged"], run["answered_requests"], *(run["violations"][column] for column in COLUMNS)]
+    counts = [
+        run["acknowledged"],
+        run["answered_requests"],
+        run["watched_events"],
+        *(run["violations"][column] for column in COLUMNS),
+    ]
     lines = [
         "| fault | times | settled after: median | at most |",
         "|---|---|---|---|",
@@ -79,7 +87,7 @@ def table(run: dict[str, Any]) -> str:
             for kind, count, took in kinds
         ),
         "",
-        f"| acknowledged | answered | {' | '.join(COLUMNS)} |",
+        f"| acknowledged | answered | watched | {' | '.join(COLUMNS)} |",
         f"|{'---|' * len(counts)}",
         f"| {' | '.join(map(str, counts))} |",
     ]

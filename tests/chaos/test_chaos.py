@@ -37,5 +37,6 @@ async def test_nothing_is_lost_doubled_overfilled_or_torn_down(arguments: Sequen
     assert run["faults"] >= 3
     assert run["acknowledged"] > 0
     assert run["answered_requests"] > 0
+    assert run["watched_events"] > 0
     assert set(run["violations"].values()) == {0}
     assert f"| all | {run['faults']} |" in stdout.decode()

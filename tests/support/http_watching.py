@@ -40,6 +40,10 @@ class HttpWatcher:
         self.expirations = 0
         """How often a watch, or the version to begin one from, was Expired."""
         self.out_of_order: list[str] = []
+        self.received = 0
+        """Events, without bookmarks."""
+        self.states: dict[tuple[str, str], int] = {}
+        """State of each object at each version that was sent, by hash."""
 
     async def run(self) -> None:
         """Follow for ever."""
@@ -98,9 +102,12 @@ class HttpWatcher:
             name = _name(event["object"])
             if int(version) <= int(self._version):
                 self.out_of_order.append(f"{name}: {version} after {self._version}")
+            self.received += 1
             self.versions[name] = version
             if event["type"] == "DELETED":
                 del self.versions[name]
+            else:
+                self.states[name, version] = hash(json.dumps(event["object"], sort_keys=True))
         self._version = version
         self._highest = max(self._highest, int(version))
 

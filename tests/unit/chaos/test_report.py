@@ -6,7 +6,9 @@ from tests.chaos.invariants import Violation
 from tests.chaos.plan import Fault
 from tests.chaos.report import RoundRecord, RunFacts, summary, table
 
-FACTS = RunFacts(seed=3, seconds=61.04, acknowledged=120, requests=340, memory_mb={"relay": (70.0, 80.0, 90.0)})
+FACTS = RunFacts(
+    seed=3, seconds=61.04, acknowledged=120, requests=340, watched=560, memory_mb={"relay": (70.0, 80.0, 90.0)}
+)
 KILL, CUT = Fault("kill", "relay"), Fault("cut", "relay/nats", 1.5, detail="reset")
 ROUNDS = [
     RoundRecord(1, (KILL, CUT), 2.0),
@@ -35,7 +37,7 @@ def test_the_table_has_a_line_a_kind_and_one_of_violations() -> None:
 
     assert "| kill | 2 | 3 s | 4 s |" in lines
     assert "| all | 4 | 2 s | 4 s |" in lines
-    assert lines[-1] == "| 120 | 340 | 2 | 0 | 0 | 0 | 1 |"
+    assert lines[-1] == "| 120 | 340 | 560 | 2 | 0 | 0 | 0 | 1 |"
 
 
 def test_a_run_without_a_settled_round_has_no_times() -> None:
