@@ -17,6 +17,7 @@ import yaml
 from gardenbus.common.api.conditions import conditions_of
 from gardenbus.common.api.document import section
 from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.api.identity.signing_requests import USER
 from gardenbus.credentials.identity_directory import IdentityDirectory
 from gardenbus.gardenlet.domain.control_plane import DEFAULT_PODS, DEFAULT_SERVICES
 from gardenbus.gardenlet.domain.managed_resources.definition import DEFINITION
@@ -27,6 +28,10 @@ from tests.support.servers import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 SEED, DOMAIN = "real", "real.example.org"
+NEW_SEED = "new"
+BOOTSTRAP = {"name": "gardenlet-kubeconfig-bootstrap", "namespace": "garden"}
+OBTAINED = {"name": "gardenlet-kubeconfig", "namespace": "garden"}
+SECRETS = "/api/v1/namespaces/garden/secrets"
 WITHIN = 180.0
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 LEAST_DEFINITIONS = 60
@@ -83,7 +88,7 @@ class RealSeed(NamedTuple):
             await process.wait()
 
 
-def a_configuration() -> Document:
+def a_configuration(name: str = SEED) -> Document:
     """A GardenletConfiguration that starts without leader election and without logs of its own."""
     connection = {"qps": 100, "burst": 130}
     syncs: Document = {"concurrentSyncs": 5}
@@ -121,14 +126,12 @@ def a_configuration() -> Document:
         "logFormat": "json",
         "logging": {"enabled": False},
         "server": server,
-        "seedConfig": {"metadata": {"name": SEED, "labels": {"seed": SEED}}, "spec": seed},
+        "seedConfig": {"metadata": {"name": name, "labels": {"seed": name}}, "spec": seed},
     }
 
 
-@pytest.fixture
-async def seed(kubernetes_api: KubernetesApi, tmp_path: Path, binaries: str) -> AsyncGenerator[RealSeed]:
-    """What Gardener's gardenlet needs: secrets of the landscape, and a configuration with both kubeconfigs."""
-    landscape = kubernetes_api
+def in_garden(landscape: KubernetesApi, tmp_path: Path) -> None:
+    """Apply the Secrets of the garden that a gardenlet needs."""
     for name, role in (("internal-domain", "internal-domain"), ("monitoring", "global-monitoring")):
         labels = {"gardener.cloud/role": role, "app": "gardener"}
         annotations = {"dns.gardener.cloud/provider": "aws-route53", "dns.gardener.cloud/domain": f"internal.{DOMAIN}"}
@@ -138,6 +141,13 @@ async def seed(kubernetes_api: KubernetesApi, tmp_path: Path, binaries: str) -> 
         file = tmp_path / f"{name}.json"
         file.write_text(json.dumps(secret))
         landscape.gardenbus("apply", "-f", str(file))
+
+
+@pytest.fixture
+async def seed(kubernetes_api: KubernetesApi, tmp_path: Path, binaries: str) -> AsyncGenerator[RealSeed]:
+    """What Gardener's gardenlet needs: secrets of the landscape, and a configuration with both kubeconfigs."""
+    landscape = kubernetes_api
+    in_garden(landscape, tmp_path)
     authority = IdentityDirectory(landscape.place / "gb" / "identity").authority()
     issued = authority.client(Principal("gardenlet", SEED), datetime.now(UTC))
     garden: Document = yaml.safe_load(landscape.kubeconfig.read_text())
@@ -158,9 +168,9 @@ async def seed(kubernetes_api: KubernetesApi, tmp_path: Path, binaries: str) -> 
         )
 
 
-def conditions(landscape: KubernetesApi) -> dict[str, str]:
+def conditions(landscape: KubernetesApi, seed: str = SEED) -> dict[str, str]:
     """Statuses of the Seed's conditions."""
-    return {each["type"]: each["status"] for each in conditions_of(landscape.object("seed", SEED, ""))}
+    return {each["type"]: each["status"] for each in conditions_of(landscape.object("seed", seed, ""))}
 
 
 def operation(kind: str, name: str, landscape: KubernetesApi) -> Document:
@@ -168,15 +178,19 @@ def operation(kind: str, name: str, landscape: KubernetesApi) -> Document:
     return section(landscape.object(kind, name), "status", "lastOperation")
 
 
-def renewed_at(landscape: KubernetesApi) -> str:
-    lease = landscape.object("lease", SEED, "gardener-system-seed-lease")
+def a_namespace(name: str) -> Document:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def renewed_at(landscape: KubernetesApi, seed: str = SEED) -> str:
+    lease = landscape.object("lease", seed, "gardener-system-seed-lease")
     return str(section(lease, "spec").get("renewTime"))
 
 
-async def until_ready(landscape: KubernetesApi) -> None:
+async def until_ready(landscape: KubernetesApi, seed: str = SEED) -> None:
     async def is_ready() -> None:
-        assert landscape.has("seed", SEED, "")
-        assert conditions(landscape).get("GardenletReady") == "True"
+        assert landscape.has("seed", seed, "")
+        assert conditions(landscape, seed).get("GardenletReady") == "True"
 
     await eventually(is_ready, within=WITHIN, every=1.0)
 
@@ -244,3 +258,53 @@ async def is_claimed(seed: RealSeed) -> None:
     assert [each["taskID"] for each in status["lastErrors"]] == ["Check required extensions"]
     cluster = await seed.cluster.get("/apis/extensions.gardener.cloud/v1alpha1/clusters/shoot--dev--realized")
     assert section(cluster, "spec", "shoot")["metadata"]["name"] == "realized"
+
+
+@pytest.fixture
+async def new_seed(kubernetes_api: KubernetesApi, tmp_path: Path, binaries: str) -> AsyncGenerator[RealSeed]:
+    """A gardenlet that has nothing of the landscape but a bootstrap token, in a Secret of its cluster."""
+    landscape = kubernetes_api
+    in_garden(landscape, tmp_path)
+    token = landscape.gardenbus("token", "create", "--seed", NEW_SEED).split()[0]
+    garden: Document = yaml.safe_load(landscape.kubeconfig.read_text())
+    garden["users"][0]["user"] = {"token": token}
+    async with real_clusters(tmp_path, binaries, [NEW_SEED]) as (cluster,):
+        await cluster.client.apply(f"{DEFINITIONS}/{DEFINITION['metadata']['name']}", DEFINITION, manager="tester")
+        await cluster.client.apply("/api/v1/namespaces/garden", a_namespace("garden"), manager="tester")
+        data = {"kubeconfig": base64.b64encode(yaml.safe_dump(garden).encode()).decode()}
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": BOOTSTRAP, "data": data}
+        await cluster.client.apply(f"{SECRETS}/{BOOTSTRAP['name']}", secret, manager="tester")
+        seed_kubeconfig = tmp_path / "seed.kubeconfig"
+        seed_kubeconfig.write_text(cluster.kubeconfig)
+        configuration = a_configuration(NEW_SEED)
+        configuration["gardenClientConnection"] |= {
+            "bootstrapKubeconfig": BOOTSTRAP,
+            "kubeconfigSecret": OBTAINED,
+            "kubeconfigValidity": {"validity": "24h"},
+        }
+        file = tmp_path / "gardenlet.yaml"
+        file.write_text(yaml.safe_dump(configuration))
+        yield RealSeed(landscape, cluster, file, {"KUBECONFIG": str(seed_kubeconfig)})
+
+
+async def test_gardeners_gardenlet_bootstraps_by_a_token_and_registers_its_seed(new_seed: RealSeed) -> None:
+    landscape = new_seed.landscape
+    async with new_seed.gardenlet():
+        await until_ready(landscape, NEW_SEED)
+    obtained = await new_seed.cluster.get(f"{SECRETS}/{OBTAINED['name']}")
+    kubeconfig = yaml.safe_load(base64.b64decode(obtained["data"]["kubeconfig"]))
+    assert "client-certificate-data" in kubeconfig["users"][0]["user"]
+    assert await new_seed.cluster.client.get(f"{SECRETS}/{BOOTSTRAP['name']}") is None, "it is of no use any more"
+    (request,) = [
+        each
+        for each in json.loads(landscape.gardenbus("get", "csr", "-o", "json"))["items"]
+        if section(each, "metadata", "annotations").get(USER) == f"seed:{NEW_SEED}"
+    ]
+    assert request["spec"]["username"].startswith("bootstrap:")
+    async with new_seed.gardenlet():  # with the certificate that it has
+        last = renewed_at(landscape, NEW_SEED)
+
+        async def is_renewed() -> None:
+            assert renewed_at(landscape, NEW_SEED) > last
+
+        await eventually(is_renewed, within=WITHIN, every=1.0)

@@ -28,7 +28,9 @@ from gardenbus.credentials.certificates import Authority, Issued, new_authority
 from gardenbus.identity.app import start_identity
 from gardenbus.identity.settings import IdentitySettings
 from gardenbus.relay.adapters.redis_outbox import RedisOutbox
+from gardenbus.relay.adapters.redis_stats import outbox_times
 from gardenbus.relay.relay import Relay, RelaySettings
+from gardenbus.relay.settled import SettledRequests
 from tests.support.identities import SUBJECTS, Keys, new_keys, start_guarded_nats
 from tests.support.servers import Server, start_redis
 
@@ -59,11 +61,15 @@ class GuardedLandscape:
             ).run()
         )
         self.stack.push_async_callback(_ended, task)
-        bus, store = await self._connections("apiserver")
+        settled = SettledRequests(
+            lambda: outbox_times(store[1]), lambda: relay.position(SUBJECTS.stream("OBJECTS")), CLOCK
+        )
+        await relay.serve("relay", "1.0.0", {SUBJECTS.settled: settled.handle})
+        bus, own = await self._connections("apiserver")
         configured = ApiserverSettings(fetch_wait_seconds=0.2, authorization="enforce")
         context = ServiceContext("apiserver", configured, health=_health(), clock=CLOCK)
         self.stack.push_async_callback(context.close)
-        await start_apiserver(context, Connections(store[0], bus, SUBJECTS))
+        await start_apiserver(context, Connections(own[0], bus, SUBJECTS))
         for _ in range(replicas):
             await self.start_identity(**settings)
         bus = await self.bus(Login("operator", "the operator's"))

@@ -1,13 +1,14 @@
 """The ConfigMaps of a landscape about itself, by Gardener's cases of both."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.keys import CLUSTER_IDENTITY, GARDENER_INFO, ObjectKey
+from gardenbus.common.api.keys import CLUSTER_IDENTITY, GARDENER_INFO, KUBE_ROOT_CA, ObjectKey
 from gardenbus.common.controller.controller import Done, RequeueAfter
 from gardenbus.controllermanager.controllers.gardener_info import LOOP
 from gardenbus.controllermanager.domain.gardener_info import GARDENER_VERSION
@@ -27,11 +28,11 @@ def a_config_map(key: ObjectKey, data: Document, **further: Any) -> Document:
 class Landscape:
     """The loop with a setting, or without."""
 
-    def __init__(self, identity: str = "", garden: Garden | None = None) -> None:
+    def __init__(self, identity: str = "", garden: Garden | None = None, root_ca: str = "") -> None:
         self.garden = garden or Garden()
         self.enqueued: list[ObjectKey] = []
         context = self.garden.context(LOOP.name, self.enqueued.append)
-        self.loop: BuiltLoop = LOOP.build(context._replace(cluster_identity=identity))
+        self.loop: BuiltLoop = LOOP.build(context._replace(cluster_identity=identity, root_ca=root_ca))
 
     async def start(self) -> None:
         """What a start does: reads the list, checks the cache, and reconciles what is enqueued."""
@@ -109,6 +110,26 @@ async def test_of_two_replicas_that_create_it_at_once_one_decides() -> None:
     identity = await one.data(CLUSTER_IDENTITY)
     await other.start()
     assert await other.data(CLUSTER_IDENTITY) == identity
+
+
+async def test_authorities_are_published_and_followed(tmp_path: Path) -> None:
+    file = tmp_path / "ca.crt"
+    garden = Garden()
+    file.write_text("one\n")
+    await Landscape(garden=garden, root_ca=str(file)).start()
+    file.write_text("one\ntwo\n")
+    for root_ca in (str(file), "", str(tmp_path / "missing")):
+        landscape = Landscape(garden=garden, root_ca=root_ca)
+        await landscape.start()
+        assert await landscape.data(KUBE_ROOT_CA) == {"ca.crt": "one\ntwo\n"}, "what cannot be read changes nothing"
+
+
+async def test_without_authorities_or_with_a_private_key_none_are_published(tmp_path: Path) -> None:
+    (tmp_path / "both").write_text("-----BEGIN CERTIFICATE-----\n-----BEGIN EC PRIVATE KEY-----\n")
+    for name in ("missing", "both"):
+        landscape = Landscape(root_ca=str(tmp_path / name))
+        await landscape.start()
+        assert await landscape.garden.store.get(KUBE_ROOT_CA) is None
 
 
 @pytest.mark.parametrize("key", BOTH, ids=str)

@@ -148,6 +148,18 @@ def test_a_config_map_is_read_from_protobuf_without_what_is_empty() -> None:
     }
 
 
+def test_a_signing_request_is_read_from_protobuf_as_client_go_sends_it() -> None:
+    usages = b"".join(_field(5, each) for each in (b"digital signature", b"client auth"))
+    spec = _field(1, b"PEM") + usages + _field(7, b"kubernetes.io/kube-apiserver-client") + bytes([8 << 3, 60])
+    raw = _field(1, _field(1, b"one")) + _field(2, spec)
+    assert decode_protobuf(_envelope(b"certificates.k8s.io/v1", b"CertificateSigningRequest", raw))["spec"] == {
+        "request": base64.b64encode(b"PEM").decode(),
+        "usages": ["digital signature", "client auth"],
+        "signerName": "kubernetes.io/kube-apiserver-client",
+        "expirationSeconds": 60,
+    }
+
+
 @pytest.mark.parametrize("size", range(4, 40))
 def test_protobuf_that_is_cut_in_half_is_rejected_or_read_as_less(size: int) -> None:
     raw = _field(1, _field(1, b"one")) + _field(2, _field(1, b"a") + _field(2, b"b"))
@@ -201,6 +213,13 @@ def test_a_token_is_json_or_user_and_password() -> None:
     assert read_token(f"Bearer {of_a_gardenlet}") == Login("seed:aws", "secret")
     of_a_person = base64.b64encode(b"seed:secret").decode()
     assert read_token(f"Bearer {of_a_person}") == Login("seed", "secret")
-    for wrong in ("Bearer x", "Digest abc", f"Bearer {base64.b64encode(b'nobody').decode()}", "Bearer {"):
+    assert read_token("Bearer 4f2a91.0123456789abcdef") == Login("bootstrap:4f2a91", "0123456789abcdef")
+    for wrong in (
+        "Bearer x",
+        "Bearer 4f2a91.0123",
+        "Digest abc",
+        f"Bearer {base64.b64encode(b'nobody').decode()}",
+        "Bearer {",
+    ):
         with pytest.raises(Unauthenticated):
             read_token(wrong)

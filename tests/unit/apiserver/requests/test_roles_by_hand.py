@@ -97,7 +97,7 @@ TABLE: dict[str, set[str]] = {
     "scheduler:mine": EVERYBODY | SCHEDULED | {f"other {each}" for each in SCHEDULED} | {"list all shoots"},
     "extension:aws": set(),
     "plugin:carbon": set(),
-    "bootstrap:4f2a91": {"get csr"},
+    "bootstrap:4f2a91": {"get csr", "whoami"},
 }
 """A user of each role, and what they may; everything else of `ATTEMPTS` is refused."""
 

@@ -168,7 +168,7 @@ class OwnConnection:
     @contextlib.asynccontextmanager
     async def _come_in(self, token: Token) -> AsyncGenerator[Send]:
         """Connect by a bootstrap token, for requests about certificates alone."""
-        login = Login(f"bootstrap:{token.id}", token.secret)
+        login = Login(token.user, token.secret)
         credentials = login_credentials(login, self._credentials.ca)
         connecting = jetstream.connect(
             self._url,

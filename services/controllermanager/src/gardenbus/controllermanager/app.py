@@ -135,6 +135,7 @@ def _build(
             configuration=context.settings.configuration,
             enqueue=enqueuer.enqueue,
             cluster_identity=context.settings.cluster_identity,
+            root_ca=context.settings.root_ca or context.settings.nats_ca,
         )
     )
     informer.subscribe(built.changed, loop.follows)

@@ -25,6 +25,10 @@ class ControllerManagerSettings(CommonSettings, frozen=True, kw_only=True):
     """Identity of the landscape, for a ConfigMap `kube-system/cluster-identity` that is missing; one is made else.
     Set, it is the same after a loss of all that is stored."""
 
+    root_ca: str = ""
+    """File of the authorities of the Kubernetes API's certificate, for the ConfigMap `kube-root-ca.crt`; without it
+    those of NATS' certificate (`GARDENBUS_NATS_CA`)."""
+
 
 load_settings = partial(load_configured, ControllerManagerSettings, parse_controller_manager, usage=USAGE)
 """Reads `--config FILE` (if given) and the environment; raises SettingsInvalid with all problems."""

@@ -7,6 +7,7 @@ from gardenbus.apiserver.domain.authorization.decision import AuthorizationFacts
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.revocations import REVOCATIONS
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES, landscape_roles
+from gardenbus.common.api.identity.signing_requests import USER
 from gardenbus.common.api.index_keys import REGION_CONFIG_LABEL
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.users import ANONYMOUS
@@ -279,11 +280,28 @@ def test_a_scheduler_writes_nothing() -> None:
 
 
 def test_a_bootstrapper_asks_for_a_certificate_and_nothing_else() -> None:
-    for verb in ("csr.create", "csr.get"):
+    for verb in ("csr.create", "csr.get", "whoami", "can-i"):
         assert is_allowed("bootstrap:4f2a91", verb, "", "", "")
-    for verb in ("kinds", "whoami", "census", "csr.approve", "csr.deny", "token.create"):
+    for verb in ("kinds", "census", "csr.approve", "csr.deny", "token.create"):
         assert not is_allowed("bootstrap:4f2a91", verb, "", "", "")
     assert not is_allowed("bootstrap:4f2a91", "get", "secret")
+
+
+@pytest.mark.parametrize("user", ["bootstrap:4f2a91", "seed:aws", "member:rome"])
+def test_agents_and_tokens_read_requests_of_their_own(user: str) -> None:
+    sent = {"spec": {"username": user}}
+    of_its_certificate = {"metadata": {"annotations": {USER: user}}, "spec": {"username": "bootstrap:000000"}}
+    of_others = {"metadata": {"annotations": {USER: "seed:other"}}, "spec": {"username": "seed:other"}}
+    for verb in ("get", "list", "watch"):
+        action = Action(verb, "certificatesigningrequest", "", "one")
+        for stored, allowed in ((sent, True), (of_its_certificate, True), (of_others, False), (None, False)):
+            found = authorize(action, Requester(user), AuthorizationFacts(stored=stored))
+            assert isinstance(found, Permit) is allowed
+        everything = authorize(action._replace(name=""), Requester(user), AuthorizationFacts(stored=None))
+        assert not isinstance(everything, Permit)
+    for verb in ("apply", "patch", "delete", "update-status"):
+        action = Action(verb, "certificatesigningrequest", "", "one")
+        assert not isinstance(authorize(action, Requester(user), AuthorizationFacts(stored=sent)), Permit)
 
 
 def test_the_services_account_does_everything_but_a_service_no_more_than_its_row() -> None:

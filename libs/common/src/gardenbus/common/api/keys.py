@@ -66,6 +66,7 @@ class ObjectKey(NamedTuple):
 
 CLUSTER_IDENTITY = ObjectKey("configmap", "kube-system", "cluster-identity")
 GARDENER_INFO = ObjectKey("configmap", "gardener-system-public", "gardener-info")
+KUBE_ROOT_CA = ObjectKey("configmap", "gardener-system-public", "kube-root-ca.crt")
 """ConfigMaps of a landscape about itself, which everybody may read."""
 
 

@@ -19,7 +19,12 @@ from gardenbus.apiserver.domain.authorization.actions import (
 )
 from gardenbus.apiserver.domain.authorization.auditing import is_privileged
 from gardenbus.apiserver.domain.authorization.custom_verbs import check_change, check_verbs
-from gardenbus.apiserver.domain.authorization.decision import SERVICES, AuthorizationFacts, authorize
+from gardenbus.apiserver.domain.authorization.decision import (
+    SERVICES,
+    AuthorizationFacts,
+    authorize,
+    is_about_request,
+)
 from gardenbus.apiserver.domain.authorization.seed_graph import references_of
 from gardenbus.apiserver.domain.authorization.seed_writes import change_problem
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedQuery
@@ -249,6 +254,9 @@ class Authorizer:
     async def facts(self, requester: Requester, action: Action, reads: ReadCache) -> AuthorizationFacts:
         """The facts of a decision. Raises Unavailable."""
         principal = principal_of(requester.user)
+        if is_about_request(action, principal):
+            stored = await reads.get(action.key) if action.name else None
+            return AuthorizationFacts(stored=stored.document() if stored else None)
         match principal.role:
             case "gardenlet":
                 return await self._gardenlets_facts(principal.name, action, reads)

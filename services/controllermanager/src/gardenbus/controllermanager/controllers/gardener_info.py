@@ -1,18 +1,26 @@
-"""The ConfigMaps `gardener-system-public/gardener-info` and `kube-system/cluster-identity` of the landscape."""
+"""ConfigMaps of the landscape about itself: `cluster-identity`, `gardener-info` and `kube-root-ca.crt`."""
 
+import asyncio
 import secrets
+from pathlib import Path
 
 import structlog
 
 from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import StoredObject
-from gardenbus.common.api.keys import CLUSTER_IDENTITY, GARDENER_INFO, ObjectKey
+from gardenbus.common.api.keys import CLUSTER_IDENTITY, ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
 from gardenbus.common.controller.wait import forever
 from gardenbus.common.controller.writes import update
 from gardenbus.common.errors import AlreadyExists
 from gardenbus.common.ports.recovery import RECOVERY_POLL_SECONDS
-from gardenbus.controllermanager.domain.gardener_info import identity_in, is_info, wanted_config_map
+from gardenbus.controllermanager.domain.gardener_info import (
+    INFO_CONFIG_MAPS,
+    LandscapeFacts,
+    identity_in,
+    is_info,
+    wanted_config_map,
+)
 from gardenbus.controllermanager.watch.loop import BuiltLoop, Loop, LoopContext
 
 NAME = "gardenerinfo"
@@ -20,15 +28,17 @@ KIND = "configmap"
 CHECK_SECONDS = 300
 """Period of a check of the cache: what enqueued a ConfigMap that is missing may be lost with the queue."""
 
+PRIVATE_KEY = "PRIVATE KEY-----"
+
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class GardenerInfoReconciler:
-    """Reconciles one of the two at a time; any number of replicas may run concurrently, of which one creates it."""
+    """Reconciles one of them at a time; any number of replicas may run concurrently, of which one creates it."""
 
     def __init__(self, context: LoopContext) -> None:
         self._store = context.store
-        self._identity = context.cluster_identity
+        self._context = context
 
     async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
         """Create or complete a ConfigMap; an identity stays as it is. Raises Conflict and Unavailable.
@@ -43,23 +53,48 @@ class GardenerInfoReconciler:
             await self._create(key)
         elif not stored.is_deleting:
             present = stored.document()
-            if (wanted := wanted_config_map(key, present, self._identity)) != present:
+            wanted = wanted_config_map(key, present, await asyncio.to_thread(_facts, self._context))
+            if wanted is not None and wanted != present:
                 await update(self._store, stored, wanted)
         return Done()
 
     async def _create(self, key: ObjectKey) -> None:
-        identity = self._identity or f"landscape-{secrets.token_hex(8)}"
+        facts = await asyncio.to_thread(_facts, self._context)
+        made = facts.identity or f"landscape-{secrets.token_hex(8)}"
+        wanted = wanted_config_map(key, None, facts._replace(identity=made))
+        if wanted is None:
+            return
         try:
-            await self._store.create(wanted_config_map(key, None, identity))
+            await self._store.create(wanted)
         except AlreadyExists:  # another replica was faster, and its identity is the landscape's
             return
         log.info("configmap.created", name=key.name, namespace=key.namespace)
 
 
+def _facts(context: LoopContext) -> LandscapeFacts:
+    """The facts as they are now: authorities that follow one another are in the file together."""
+    return LandscapeFacts(context.cluster_identity, _certificates(context.root_ca) if context.root_ca else "")
+
+
+def _certificates(file: str) -> str:
+    """The certificates in a file; "" where it cannot be read, or has what is nobody's to know."""
+    try:
+        text = Path(file).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        text, reason = "", str(error)
+    else:
+        reason = "it has a private key: name a file of certificates alone"
+    if not text or PRIVATE_KEY in text:
+        log.warning("configuration.ignored", fields=["GARDENBUS_ROOT_CA"], reason=f"{file}: {reason}")
+        return ""
+    return text
+
+
 def _build(context: LoopContext) -> BuiltLoop:
     def check(key: ObjectKey, stored: StoredObject | None) -> None:
         document = None if stored is None else stored.document()
-        if document is None or wanted_config_map(key, document, context.cluster_identity) != document:
+        wanted = wanted_config_map(key, document, _facts(context))
+        if wanted is not None and wanted != document:
             context.enqueue(key)
 
     def changed(key: ObjectKey, _: StoredObject | None, new: StoredObject | None) -> None:
@@ -73,13 +108,13 @@ def _build(context: LoopContext) -> BuiltLoop:
                 reason = f"the landscape is {identity!r} by {key}; delete that to have another identity"
                 log.warning("configuration.ignored", fields=["GARDENBUS_CLUSTER_IDENTITY"], reason=reason)
 
-    def check_both() -> None:
+    def check_all() -> None:
         cached = context.objects.objects(KIND)
-        for key in (CLUSTER_IDENTITY, GARDENER_INFO):
+        for key in INFO_CONFIG_MAPS:
             check(key, cached.get(key))
 
     async def run() -> None:
-        await forever(check_both, period_seconds=CHECK_SECONDS, sleep=context.clock.sleep)
+        await forever(check_all, period_seconds=CHECK_SECONDS, sleep=context.clock.sleep)
 
     return BuiltLoop(GardenerInfoReconciler(context).reconcile, changed, run)
 

@@ -1,11 +1,13 @@
-"""ConfigMaps by which everybody learns of the landscape: its identity, and the Gardener that its API is like.
+"""ConfigMaps by which everybody learns of the landscape: its identity and authorities, and its API's Gardener.
 
 Source: Gardener's `cmd/gardener-apiserver/app` (bootstrap-cluster-identity), `pkg/operator/controller/garden/garden`
 (reconcileGardenerInfoConfigMap) and `pkg/gardenlet/bootstrappers/verify_version.go`, which reads it.
 """
 
+from typing import NamedTuple
+
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.keys import CLUSTER_IDENTITY, GARDENER_INFO, ObjectKey
+from gardenbus.common.api.keys import CLUSTER_IDENTITY, GARDENER_INFO, KUBE_ROOT_CA, ObjectKey
 
 GARDENER_VERSION = "v1.149.3"
 """Version of Gardener whose API and rules are followed: a gardenlet of Gardener's compares it with its own."""
@@ -14,6 +16,17 @@ IDENTITY = "cluster-identity"
 ORIGIN = "origin"
 ORIGIN_OF_GARDEN = "gardener-apiserver"
 API_SERVER = "gardenerAPIServer"
+CA_CERTIFICATES = "ca.crt"
+
+
+class LandscapeFacts(NamedTuple):
+    """Content of the ConfigMaps. Without an `identity` one is made; without `ca_certificates` no ConfigMap has them."""
+
+    identity: str = ""
+    ca_certificates: str = ""
+
+
+INFO_CONFIG_MAPS = (CLUSTER_IDENTITY, GARDENER_INFO, KUBE_ROOT_CA)
 
 
 def identity_in(config_map: Document) -> str:
@@ -21,22 +34,25 @@ def identity_in(config_map: Document) -> str:
     return str(section(config_map, "data").get(IDENTITY) or "")
 
 
-def wanted_config_map(key: ObjectKey, present: Document | None, identity: str) -> Document:
-    """A ConfigMap as it should be; the same document where it is, or is left as somebody wrote it.
+def wanted_config_map(key: ObjectKey, present: Document | None, facts: LandscapeFacts) -> Document | None:
+    """A ConfigMap as it should be, None for none; the same document where it is, or is left as somebody wrote it.
 
-    `identity`: of a landscape that has none yet, or of one whose ConfigMap was written by hand.
+    `facts.identity`: of a landscape that has none yet, or of one whose ConfigMap was written by hand.
     """
     if key == GARDENER_INFO:
         return _with_data(key, present, {API_SERVER: f"version: {GARDENER_VERSION}\n"})
-    if present is not None and not _is_completed(present, identity):
+    if key == KUBE_ROOT_CA:
+        found = facts.ca_certificates
+        return _with_data(key, present, {CA_CERTIFICATES: found}) if found else present
+    if present is not None and not _is_completed(present, facts.identity):
         return present
-    document = _with_data(key, present, {IDENTITY: identity, ORIGIN: ORIGIN_OF_GARDEN})
+    document = _with_data(key, present, {IDENTITY: facts.identity, ORIGIN: ORIGIN_OF_GARDEN})
     return {**document, "immutable": True}
 
 
 def is_info(key: ObjectKey) -> bool:
     """True for one of these ConfigMaps."""
-    return key in (CLUSTER_IDENTITY, GARDENER_INFO)
+    return key in INFO_CONFIG_MAPS
 
 
 def _is_completed(present: Document, identity: str) -> bool:

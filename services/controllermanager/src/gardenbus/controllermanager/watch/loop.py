@@ -53,6 +53,9 @@ class LoopContext(NamedTuple):
     cluster_identity: str = ""
     """Identity that the landscape is to have; "" for one that is made."""
 
+    root_ca: str = ""
+    """File of the authorities of the Kubernetes API's certificate; "" without any."""
+
 
 ChangeCallback = Callable[[ObjectKey, StoredObject | None, StoredObject | None], None]
 """Called with what is new of an object: its key, what was cached, and what it is now."""

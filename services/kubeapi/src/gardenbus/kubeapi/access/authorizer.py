@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from typing import Literal, NamedTuple
 
-from gardenbus.common.api.identity.principals import SEED_USER_PREFIX
+from gardenbus.common.api.identity.principals import PRINCIPAL_PREFIXES
 from gardenbus.common.errors import Forbidden, Unavailable
 from gardenbus.common.ports.clock import Clock
 from gardenbus.kubeapi.api_client import ImpersonatingClient
@@ -32,9 +32,9 @@ class AccessAttributes(NamedTuple):
 
     @classmethod
     def of_list(cls, user: ActingUser, verb: Literal["list", "watch"], info: RequestInfo) -> "AccessAttributes":
-        """A list or watch; its selectors count for gardenlets, and decisions about others are shared."""
+        """A list or watch; its selectors count for agents and the like, and decisions about people are shared."""
         attributes = cls(user, verb, info.resource.singular, info.namespace)
-        if not user.name.startswith(SEED_USER_PREFIX):
+        if not user.name.startswith(PRINCIPAL_PREFIXES):
             return attributes
         label_selector, field_selector = info.query.get("labelSelector", ""), info.query.get("fieldSelector", "")
         return attributes._replace(label_selector=label_selector, field_selector=field_selector)

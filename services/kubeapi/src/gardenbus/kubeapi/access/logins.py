@@ -1,6 +1,7 @@
 """Logins: who the bearer of a token, or the holder of a certificate, is.
 
-A token is the user and password that the landscape issued, as JSON or as base64 of `user:password`. NATS decides if
+A token is the user and password that the landscape issued, as JSON or as base64 of `user:password`, or a bootstrap
+token `<id>.<secret>`. NATS decides if
 they are valid, by a connection that is closed again: so what is revoked, or has ended, is decided in one place. Its
 decision counts for some seconds. Or it is an ID token of an OpenID Connect provider (`id_tokens`). A certificate is of
 an authority that the TLS server trusts. The names of these two are read here, and the revocations.
@@ -20,6 +21,7 @@ import msgspec
 
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Login, login_credentials
+from gardenbus.common.api.identity.bootstrap_tokens import is_token, parse_token
 from gardenbus.common.api.identity.names import carried, certified
 from gardenbus.common.api.identity.principals import PRINCIPAL_PREFIXES, Principal
 from gardenbus.common.api.identity.revocations import Revocations
@@ -226,6 +228,9 @@ def read_token(authorization: str) -> Login:
             raise Unauthenticated(f"Authorization: {scheme[:20]!r} is neither Bearer nor Basic")
         if token.startswith("{"):
             return msgspec.json.decode(token, type=Login)
+        if is_token(token):
+            bootstrap = parse_token(token)
+            return Login(bootstrap.user, bootstrap.secret)
         user, colon, password = _parted(base64.b64decode(token, validate=True).decode())
     except (msgspec.MsgspecError, binascii.Error, ValueError) as error:
         raise Unauthenticated("the token is none that the landscape has issued") from error

@@ -66,7 +66,9 @@ _MESSAGES: Mapping[str, str] = {
     " 9 related:ObjectReference, 10 note, 11 type",
     "EventSource": "1 component, 2 host",
     "EventSeries": "1 count:int, 2 lastObservedTime:MicroTime",
-    "CertificateSigningRequest": "1 metadata:ObjectMeta, 3 status:SigningStatus",
+    "CertificateSigningRequest": "1 metadata:ObjectMeta, 2 spec:SigningSpec, 3 status:SigningStatus",
+    "SigningSpec": "1 request:bytes, 2 username, 4 groups:[string], 5 usages:[string], 7 signerName,"
+    " 8 expirationSeconds:int",
     "SigningStatus": "1 conditions:[SigningCondition]",
     "SigningCondition": "1 type, 2 reason, 3 message, 6 status",
 }

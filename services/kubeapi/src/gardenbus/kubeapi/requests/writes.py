@@ -18,6 +18,8 @@ from gardenbus.common.api.field_ownership import (
     with_owners,
 )
 from gardenbus.common.api.field_validation import FieldValidation, parse_field_validation
+from gardenbus.common.api.identity import signing_requests
+from gardenbus.common.api.identity.principals import PRINCIPAL_PREFIXES
 from gardenbus.common.api.json_patches import patched
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.merge_patches import merge_patched
@@ -98,12 +100,15 @@ class Writes:
 
     async def _create(self, request: ApiRequest, document: Document) -> ApiResult:
         key = ObjectKey(request.info.resource.singular, request.info.namespace, section(document, "metadata")["name"])
-        options = _options(request)._replace(condition=(key, 0))
+        verb, options = "apply", _options(request)._replace(condition=(key, 0))
+        if key.kind == signing_requests.SINGULAR and request.user.name.startswith(PRINCIPAL_PREFIXES):
+            verb, options = "csr.create", options._replace(condition=None)  # the same again is no other one
         try:
-            return await self._api.request(request.user.acting, "apply", document, options)
+            return await self._api.request(request.user.acting, verb, document, options)
         except Rejected as error:
             error.named = key.name
-            if error.code == _CONFLICT and await self._present(request.user.acting, key) is not None:
+            is_there = error.reason == AlreadyExists.reason  # which who may not read it is told, too
+            if error.code == _CONFLICT and (is_there or await self._present(request.user.acting, key) is not None):
                 about = f'{request.info.resource.qualified} "{key.name}" already exists'
                 exists = _AlreadyExists(_CONFLICT, AlreadyExists.reason, about)
                 exists.named = key.name

@@ -44,6 +44,11 @@ class Token(NamedTuple):
         """`<id>.<secret>`."""
         return f"{self.id}.{self.secret}"
 
+    @property
+    def user(self) -> str:
+        """The user that comes in with it."""
+        return Principal("bootstrap", self.id).user
+
 
 class BootstrapToken(NamedTuple):
     """A token as it stands in its Secret."""
@@ -59,6 +64,11 @@ class BootstrapToken(NamedTuple):
     def principal(self) -> Principal:
         """The principal that comes in with it."""
         return Principal("bootstrap", self.token.id)
+
+
+def is_token(text: str) -> bool:
+    """True for the form of a token."""
+    return _TOKEN.fullmatch(text) is not None
 
 
 def parse_token(text: str) -> Token:

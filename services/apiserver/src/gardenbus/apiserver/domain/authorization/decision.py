@@ -4,6 +4,7 @@
 |---|---|
 | operator, and the services' account | everything; services of a row of their own no more than that |
 | everybody | request a certificate |
+| bootstrapper, gardenlet, member agent | read the requests that they sent, and those of their own certificates |
 | everybody but bootstrappers and extensions | read CloudProfiles, ExposureClasses, Seeds; request `whoami`, … |
 | viewer of the landscape | read everything but what holds secrets; what waits, is unknown, or was lost |
 | people with a role in a Project | what `project_roles` says, in its namespace |
@@ -42,22 +43,25 @@ from gardenbus.common.api.document import SEED_LABEL_PREFIX, Document, section
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.identity.issued_credentials import SEEDS_ANNOTATION
-from gardenbus.common.api.identity.principals import Principal, groups_of_user, principal_of
+from gardenbus.common.api.identity.principals import Principal, Role, groups_of_user, principal_of
 from gardenbus.common.api.identity.revocations import REVOCATIONS
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES, LandscapeRole, landscape_role
+from gardenbus.common.api.identity.signing_requests import SINGULAR, USER
 from gardenbus.common.api.index_keys import REGION_CONFIG_LABEL
-from gardenbus.common.api.keys import CLUSTER_IDENTITY, GARDEN_NAMESPACE, GARDENER_INFO, seed_namespace
+from gardenbus.common.api.keys import CLUSTER_IDENTITY, GARDEN_NAMESPACE, GARDENER_INFO, KUBE_ROOT_CA, seed_namespace
 from gardenbus.common.api.kinds import CONFIDENTIAL, KINDS
 from gardenbus.common.api.verbs import sent_by
 
 GLOBAL_KINDS = frozenset({"cloudprofile", "exposureclass", "seed"})
 """Read by everybody. Source: Gardener's ClusterRole `gardener.cloud:system:read-global-resources`."""
 
-PUBLIC_CONFIG_MAPS = frozenset({CLUSTER_IDENTITY, GARDENER_INFO})
+PUBLIC_CONFIG_MAPS = frozenset({CLUSTER_IDENTITY, GARDENER_INFO, KUBE_ROOT_CA})
 """So are these. Source: its Roles `gardener.cloud:system:read-{cluster-identity-configmap,gardener-system-public}`."""
 
 LANDSCAPE_READS = sent_by("viewer")
 CERTIFICATE_REQUESTS = sent_by("bootstrap")
+OWN_REVIEWS = frozenset({"whoami", "can-i"})
+"""Requests that the Kubernetes API sends for those who send none of them themselves."""
 EVERYBODYS_REQUESTS = sent_by("everybody")
 
 SCHEDULERS_KINDS = frozenset({
@@ -67,6 +71,11 @@ SCHEDULERS_KINDS = frozenset({
 
 CLOSED_OBJECTS = frozenset({LANDSCAPE_ROLES, REVOCATIONS})
 """Objects that say who may do what: nothing leads to them from a Seed, and no scheduler decides by them."""
+
+_WITHOUT_REQUESTS: Mapping[Role, str] = {
+    "extension": "an extension responds to its seed's gardenlet, and sends no requests",
+    "plugin": "a plug-in responds to schedulers, and sends no requests",
+}
 
 _LISTED_BY_SEED = {
     "shoot": "spec.seedName",
@@ -125,6 +134,10 @@ def authorize(action: Action, requester: Requester, facts: AuthorizationFacts) -
     principal = principal_of(requester.user)
     if principal.role not in ("bootstrap", "extension", "plugin") and _is_everybodys(action):
         return Permit()
+    if is_about_request(action, principal):
+        detail = "it reads the requests that it sent, and those of its own certificates, by name"
+        is_own = action.verb in READS and _is_own_request(facts.stored, requester.user)
+        return _allowed_if(is_own, "own-request", action, requester, detail)
     match principal.role:
         case "gardenlet":
             return _gardenlet(action, requester, principal, facts)
@@ -132,15 +145,15 @@ def authorize(action: Action, requester: Requester, facts: AuthorizationFacts) -
             return _member_agent(action, requester, principal)
         case "scheduler":
             return _scheduler(action, requester, principal, facts)
-        case "extension":
-            return _rejection(
-                "extension", action, requester, "an extension responds to its seed's gardenlet, and sends no requests"
-            )
-        case "plugin":
-            return _rejection("plugin", action, requester, "a plug-in responds to schedulers, and sends no requests")
+        case "extension" | "plugin":
+            return _rejection(principal.role, action, requester, _WITHOUT_REQUESTS[principal.role])
         case "bootstrap":
             return _allowed_if(
-                action.verb in CERTIFICATE_REQUESTS, "bootstrap", action, requester, "a token is for a certificate only"
+                action.verb in CERTIFICATE_REQUESTS | OWN_REVIEWS,
+                "bootstrap",
+                action,
+                requester,
+                "a token is for a certificate only",
             )
         case _:
             return _person(action, requester, facts)
@@ -149,6 +162,18 @@ def authorize(action: Action, requester: Requester, facts: AuthorizationFacts) -
 def role_of(requester: Requester, facts: AuthorizationFacts) -> LandscapeRole | None:
     """The role of a person in the landscape."""
     return "operator" if requester.is_trusted else landscape_role(facts.roles, requester.user, requester.groups)
+
+
+def is_about_request(action: Action, principal: Principal) -> bool:
+    """True for an action on a signing request by whom tokens, or a landscape's authority, let in alone."""
+    return action.kind == SINGULAR and principal.role in ("bootstrap", "gardenlet", "member-agent")
+
+
+def _is_own_request(stored: Document | None, user: str) -> bool:
+    if stored is None:
+        return False
+    holder = section(stored, "metadata", "annotations").get(USER)
+    return user in (section(stored, "spec").get("username"), holder)
 
 
 def _is_everybodys(action: Action) -> bool:
