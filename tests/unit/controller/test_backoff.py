@@ -54,3 +54,9 @@ def test_any_number_of_failures_is_taken():
 def test_settings_that_make_a_hot_loop_are_refused(base: float, cap: float):
     with pytest.raises(ValueError, match="backoff needs"):
         Backoff(base, cap)
+
+
+def test_the_pauses_of_a_loop_double_until_the_cap_and_stay_there():
+    pauses = Backoff(base_seconds=0.2, cap_seconds=1).pauses()
+
+    assert [next(pauses) for _ in range(5)] == [0.2, 0.4, 0.8, 1, 1]

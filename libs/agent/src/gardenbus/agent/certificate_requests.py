@@ -26,6 +26,7 @@ from gardenbus.common.api.configuration.gardenlet import DEFAULT_CERTIFICATE, Ce
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.identity.signing_requests import new_signing_request
+from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.errors import BadRequest, Conflict, Forbidden, NotFound
 from gardenbus.common.ports.clock import Clock
 from gardenbus.credentials import secret_files
@@ -43,7 +44,7 @@ from gardenbus.credentials.certificates import (
 CREDENTIALS = "credentials.pem"
 REQUEST = "certificate-request.pem"
 TOKEN = "bootstrap-token"  # noqa: S105 - a file's name
-FIRST_POLL_SECONDS, MOST_POLL_SECONDS = 0.2, 5.0
+_POLLS = Backoff(base_seconds=0.2, cap_seconds=5.0)
 
 Send = Callable[[str, object], Awaitable[Any]]
 """Sends a request below `api.` and returns its result. Raises the errors of ApiserverClient."""
@@ -95,15 +96,14 @@ class CertificateRequests:
         except Conflict:  # it was sent by another token, which was lost since
             self._forget()
             raise
-        pause = FIRST_POLL_SECONDS
+        pauses = _POLLS.pauses()
         while self._clock.monotonic() < until:
             if certificate := issued_certificate(request):
                 return certificate
             if rejection := rejection_of(request):
                 self._forget()
                 raise Forbidden(f"the request {name} for a certificate of {self._principal.user}: {rejection}")
-            await self._clock.sleep(pause)
-            pause = min(MOST_POLL_SECONDS, pause * 2)
+            await self._clock.sleep(next(pauses))
             try:
                 request = await send("csr.get", {"name": name})
             except NotFound:

@@ -4,6 +4,9 @@ The wait doubles with every failure until the cap. Half of it is fixed, half is 
 failed together does not come back together, and yet none comes back at once.
 """
 
+from collections.abc import Iterator
+from itertools import count
+
 import msgspec
 
 _MAX_DOUBLINGS = 1000
@@ -30,3 +33,7 @@ class Backoff(msgspec.Struct, frozen=True):
         """Seconds to wait after `attempt` failures; `fraction`, in [0, 1), is the caller's random number."""
         half = self.longest_seconds(attempt) / 2
         return half + half * fraction
+
+    def pauses(self) -> Iterator[float]:
+        """The waits after one failure, two, and so on, without chance: for one loop that retries alone."""
+        return map(self.longest_seconds, count(1))

@@ -26,6 +26,7 @@ from typing import Protocol
 import msgspec
 import structlog
 
+from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.controller.cancellation import unless_set
 from gardenbus.common.controller.controller import Reject
 from gardenbus.common.controller.isolation import Handle, Isolation, Survived
@@ -38,8 +39,7 @@ from gardenbus.common.ports.clock import Clock
 EXTEND_SECONDS = 3.0
 """Interval at which ack deadlines of messages in flight are extended; less than a third of the queues' 10 s."""
 
-FIRST_PAUSE_SECONDS = 0.2
-LONGEST_PAUSE_SECONDS = 5.0
+PAUSES = Backoff(base_seconds=0.2, cap_seconds=5.0)
 
 _log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -167,15 +167,14 @@ class BatchConsumer:
         return bool(messages) and all(message.deliveries < self._settings.isolate_from for message in messages)
 
     async def _fetch(self) -> Sequence[QueueMessage]:
-        pause = FIRST_PAUSE_SECONDS
+        pauses = PAUSES.pauses()
         while not self._stopping.is_set():
             try:
                 fetching = self._queue.fetch(self._settings.batch, self._settings.wait_seconds)
                 return await unless_set(self._stopping, fetching) or ()
             except Transient as error:
                 _log.warning("queue.unreachable", consumer=self._name, reason=error.message)
-                await unless_set(self._stopping, self._clock.sleep(pause))
-                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+                await unless_set(self._stopping, self._clock.sleep(next(pauses)))
         return ()
 
     async def _prefetch(self) -> Sequence[QueueMessage]:
@@ -185,7 +184,7 @@ class BatchConsumer:
     async def _retry_while_unavailable(
         self, messages: Sequence[QueueMessage], handle: Handle, *, waiting: Sequence[QueueMessage]
     ) -> None:
-        pause = FIRST_PAUSE_SECONDS
+        pauses = PAUSES.pauses()
         in_flight = (*messages, *waiting)
         extending = asyncio.create_task(self._extend_deadlines(in_flight), name=f"{self._name} extend")
         try:
@@ -200,8 +199,7 @@ class BatchConsumer:
                     _log.exception("batch.failed", consumer=self._name, messages=len(messages))
                     self._observer.returned(messages)
                     return await self._release(messages)
-                await self._clock.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+                await self._clock.sleep(next(pauses))
                 await self._extend(in_flight)
         finally:
             extending.cancel()

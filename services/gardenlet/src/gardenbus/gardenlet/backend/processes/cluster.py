@@ -29,6 +29,7 @@ import structlog
 from gardenbus.agent.files import make_directory, replace_file
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document
+from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.pki import Secrets, write_keys, write_kubeconfig
 from gardenbus.gardenlet.backend.processes.binaries import Programs
@@ -67,7 +68,7 @@ _PORT_RANGE = range(20_000, 32_000)
 """Below the ports that outgoing connections are given (from 32768)."""
 
 _LONG_LIFE_SECONDS = 600.0
-_LONGEST_BACKOFF_SECONDS = 60.0
+_BACKOFF = Backoff(base_seconds=1.0, cap_seconds=60.0)
 
 
 class ClusterState(msgspec.Struct, frozen=True, kw_only=True):
@@ -351,7 +352,7 @@ class Cluster:
             if now < self._restart_at.get(name, 0.0):
                 continue
             count = self._restarts[name] = self._restarts.get(name, 0) + 1
-            self._restart_at[name] = now + min(_LONGEST_BACKOFF_SECONDS, 2.0 ** (count - 1))
+            self._restart_at[name] = now + _BACKOFF.longest_seconds(count)
             _log.warning("component.restarted", component=name, directory=str(self.directory), restarts=count)
             self._spawn(component)
             found = True
