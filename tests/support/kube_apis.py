@@ -56,7 +56,10 @@ class KubeApi:
         revoked: set[str],
         logins: Logins,
         bus: MemoryBus,
+        *,
+        relaying: "asyncio.Task[None]",
     ) -> None:
+        self._relaying = relaying
         self.client = client
         self.bus = bus
         """The connection of the service and of the apiserver."""
@@ -66,6 +69,11 @@ class KubeApi:
         self.logins = logins
         self.revoked = revoked
         """Users whose passwords are not valid any more."""
+
+    async def stop_relay(self) -> None:
+        """End the relay, which would open a store that is closed."""
+        self._relaying.cancel()
+        await asyncio.gather(self._relaying, return_exceptions=True)
 
     def request(self, method: str, path: str, *, user: str = "operator", **options: Any) -> Any:
         """Send a request as a user ("" is nobody)."""
@@ -142,7 +150,7 @@ async def a_kube_api(
     ]
     try:
         async with TestClient(TestServer(application.application())) as client:
-            yield KubeApi(client, store, watches, revoked, logins, bus)
+            yield KubeApi(client, store, watches, revoked, logins, bus, relaying=tasks[0])
             await watches.stop()
     finally:
         for task in tasks:

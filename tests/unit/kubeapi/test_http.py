@@ -113,6 +113,21 @@ async def test_an_apply_needs_its_manager_and_creates_what_is_not_there(kube: Ku
     assert again.status == 200
 
 
+async def test_a_secret_without_a_type_is_opaque(kube: KubeApi) -> None:
+    secrets = "/api/v1/namespaces/dev/secrets"
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one"}, "data": {"a": "Yg=="}}
+    made = await (await kube.request("POST", secrets, json=secret)).json()
+    assert made["type"] == "Opaque"
+    put = await kube.request("PUT", f"{secrets}/one", json={**secret, "data": {"a": "Yw=="}})
+    assert (put.status, (await put.json())["type"]) == (200, "Opaque")
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    applied = {**secret, "metadata": {"name": "two"}}
+    options: dict[str, Any] = {"data": json.dumps(applied), "headers": headers, "params": {"fieldManager": "me"}}
+    found = await (await kube.request("PATCH", f"{secrets}/two", **options)).json()
+    (owner,) = found["metadata"]["managedFields"]
+    assert (found["type"], "f:type" in owner["fieldsV1"]) == ("Opaque", False)
+
+
 async def test_a_deletion_depends_on_its_preconditions(kube: KubeApi) -> None:
     one = await created(kube, "one")
     wrong = await kube.request("DELETE", f"{MAPS}/one", json={"preconditions": {"uid": "another"}})

@@ -70,6 +70,7 @@ async def test_without_the_bus_a_request_comes_again_and_cached_reads_go_on(kube
 
 @pytest.mark.parametrize("request_name", ["create", "update", "patch", "delete"])
 async def test_what_the_store_does_not_take_is_not_accepted(kube: KubeApi, request_name: str) -> None:
+    await kube.stop_relay()
     kube.store.close_for_writes()
     await is_unavailable(kube, request_name)
 

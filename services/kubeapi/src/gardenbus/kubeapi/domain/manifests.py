@@ -45,6 +45,13 @@ def with_data(secret: Document) -> Document:
     return {**rest, "data": {**section(secret, "data"), **encoded}}
 
 
+def with_default_type(document: Document) -> Document:
+    """A Secret with a type, Kubernetes' default where it states none; other objects as they are."""
+    if document.get("kind") != "Secret" or document.get("type"):
+        return document
+    return {**document, "type": "Opaque"}
+
+
 def with_generated_name(document: Document, end: str) -> tuple[Document, bool]:
     """The object with a name, and whether that was made of `generateName` and `end`. Raises Rejected without both."""
     metadata = section(document, "metadata")
@@ -76,6 +83,7 @@ def replacement(present: Document, given: Document) -> Document:
     owned = {name: old[name] for name in SERVER_METADATA if name in old}
     lists: dict[str, Any] = {name: new.get(name) or [] for name in ("finalizers", "ownerReferences") if name in old}
     kept = {name: value for name, value in new.items() if name not in SERVER_METADATA} | lists | owned
+    given = with_default_type(given) if present.get("type") else given
     after = {name: value for name, value in given.items() if name != "status"} | {"metadata": kept}
     if "status" in present:
         after["status"] = present["status"]

@@ -104,7 +104,7 @@ class Writes:
         if key.kind == signing_requests.SINGULAR and request.user.name.startswith(PRINCIPAL_PREFIXES):
             verb, options = "csr.create", options._replace(condition=None)  # the same again is no other one
         try:
-            return await self._api.request(request.user.acting, verb, document, options)
+            return await self._api.request(request.user.acting, verb, manifests.with_default_type(document), options)
         except Rejected as error:
             error.named = key.name
             is_there = error.reason == AlreadyExists.reason  # which who may not read it is told, too
