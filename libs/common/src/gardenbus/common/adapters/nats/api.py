@@ -56,6 +56,11 @@ class JetStreamError(Exception):
             return NotFound(text)
         return Unavailable(text) if self.code >= _SERVER_ERROR else BadRequest(text)
 
+    def translated_for_follower(self) -> GardenbusError:
+        """The same for who follows, and may wait for what is not there: BadRequest, or Unavailable."""
+        error = self.translated()
+        return error if isinstance(error, BadRequest) else Unavailable(str(self))
+
 
 def decode_response(body: bytes) -> dict[str, Any]:
     """Decode a response of the API or an acknowledgement of a publish; raises JetStreamError when it is an error."""

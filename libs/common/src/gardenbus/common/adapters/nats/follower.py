@@ -286,8 +286,7 @@ class JetStreamFollower:
             )
         except JetStreamError as api_error:
             self._invalidate(str(api_error))
-            error = api_error.translated()
-            raise (error if isinstance(error, BadRequest) else Unavailable(str(api_error))) from api_error
+            raise api_error.translated_for_follower() from api_error
         except Unavailable as error:
             self._invalidate(error.message)
             raise

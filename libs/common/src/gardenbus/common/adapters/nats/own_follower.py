@@ -50,12 +50,11 @@ from gardenbus.common.adapters.nats.api import (
     read_ack_subject,
 )
 from gardenbus.common.adapters.nats.connection import Connection, ResponseTimeout
+from gardenbus.common.adapters.nats.follower import HEARTBEAT_SECONDS, MISSED_HEARTBEATS, YIELD_EVERY
 from gardenbus.common.adapters.nats.messages import RawMessage, decode_headers, publish_command
-from gardenbus.common.errors import BadRequest, Conflict, Unavailable
+from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.bus import FollowEvent, FollowRestarted, ReplayDone
 
-HEARTBEAT_SECONDS = 5.0
-MISSED_HEARTBEATS = 2.5
 FETCH_SECONDS = 120.0
 """Life of a request."""
 
@@ -66,7 +65,6 @@ INACTIVE_SECONDS = 60.0
 """Life of a consumer that nobody fetches from."""
 
 RETRY_SECONDS = 0.5
-YIELD_EVERY = 256
 
 TIMEOUTS_UNTIL_DOWN = 3
 """So many requests about a consumer in a cluster, each awaited longer than the last, and its server counts as down."""
@@ -302,8 +300,7 @@ class OwnFollower:
         try:
             await self._begin(self._after)
         except JetStreamError as api_error:
-            error = api_error.translated()
-            raise (error if isinstance(error, BadRequest) else Unavailable(str(api_error))) from api_error
+            raise api_error.translated_for_follower() from api_error
 
     def close(self) -> None:
         """Fetch no more; the server removes the consumers by itself."""
