@@ -188,7 +188,7 @@ async def test_a_fault_of_a_required_plugin_leaves_its_shoots_waiting_with_its_n
     await garden.hold(a_seed("a"), a_seed("b"), a_shoot("first"))
     async with garden.scheduler(profiles=(a_profile("Fail"),)):
         reason = await pending_because(garden, "first")
-        assert "the plug-in carbon is required and has not replied" in reason
+        assert "the plug-in carbon is required, and there is no valid reply of it" in reason
 
 
 async def test_a_class_that_waits_for_its_plugin_holds_up_no_other(garden: Garden, serve: Serve) -> None:

@@ -173,6 +173,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (enabled({"name": "*"}), "score.enabled[0].name: * stands only in a list of disabled plug-ins"),
     (enabled({}), "score.enabled[0].name: must be a text"),
     (enabled(FIT, point="filter"), "filter.enabled[0].name: SeedResourcesFit has no extension point filter"),
+    (
+        enabled({"name": "Remote/carbon"}, point="filter"),
+        "filter.enabled[0].name: Remote has no extension point filter: enable it under score; its args.points",
+    ),
     (enabled({"name": "zones"}), "score.enabled[0].name: zones has no extension point score"),
     (enabled({"name": "zones"}, point="filter"), "filter.enabled[0].name: zones takes part in every profile"),
     (enabled({"name": "other"}, point="filter"), "filter.enabled[0].name: there is no such plug-in: other"),

@@ -129,9 +129,7 @@ class Permits:
                 return found
         if plugin.args.on_error == "Ignore":
             return [ALLOWED] * len(binds)
-        problem = plugin.problem or "in time"
-        missing = PluginPermit(f"the plug-in {plugin.short_name} is required and has not replied: {problem}")
-        return [missing] * len(binds)
+        return [PluginPermit(plugin.missing)] * len(binds)
 
     async def _replied(self, plugin: UserPlugin, binds: Sequence[WantedBind]) -> Sequence[PluginPermit]:
         """The permits of one plug-in. Raises Transient, and PluginReplyInvalid."""

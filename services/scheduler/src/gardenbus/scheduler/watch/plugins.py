@@ -168,8 +168,7 @@ class Plugins:
             if plugin.user.args.on_error == "Fail" and not any(
                 each.counts(now) for each in plugin.kept.get(key, {}).values()
             ):
-                user = plugin.user
-                return f"the plug-in {user.short_name} is required and has not replied: {user.problem or 'in time'}"
+                return plugin.user.missing
         return ""
 
     def states(self, constraints: Constraints | None = None) -> list[dict[str, Any]]:

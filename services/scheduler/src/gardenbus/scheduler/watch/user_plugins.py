@@ -39,6 +39,12 @@ class UserPlugin:
         return self.name.partition("/")[2]
 
     @property
+    def missing(self) -> str:
+        """The reason for which shoots wait where it is required."""
+        problem = self.problem or "none has come in time"
+        return f"the plug-in {self.short_name} is required, and there is no valid reply of it: {problem}"
+
+    @property
     def is_left_alone(self) -> bool:
         """True for a while after failures in a row."""
         return self.clock.monotonic() < self.paused_until

@@ -228,7 +228,8 @@ class _MergedProfile:
             self._problems.append(f"{place.path}: there is no such plug-in: {place.name}{hint}")
             return True
         if point == "filter":
-            self._problems.append(f"{place.path}: {place.plugin} has no extension point filter")
+            hint = ": enable it under score; its args.points has Filter" if place.plugin in _NAMED_BY else ""
+            self._problems.append(f"{place.path}: {place.plugin} has no extension point filter{hint}")
             return True
         _, slash, instance = place.name.partition("/")
         if place.plugin in _NAMED_BY and not slash:
