@@ -15,6 +15,11 @@ T = TypeVar("T")
 class TypedView(msgspec.Struct, frozen=True, rename="camel"):
     """Base of structs with the fields of a manifest that are read here. Views are never written back."""
 
+    @classmethod
+    def from_document(cls, document: Document | bytes) -> Self:
+        """Read one; raises InvalidResource with the path of the first field whose type is wrong."""
+        return read_view(document, cls)
+
 
 class Metadata(TypedView, frozen=True):
     """Fields of an object's metadata."""
@@ -33,11 +38,6 @@ class ObjectView(TypedView, frozen=True):
     """View of a whole object, of any kind."""
 
     metadata: Metadata
-
-    @classmethod
-    def from_document(cls, document: Document | bytes) -> Self:
-        """Read one; raises InvalidResource with the path of the first field whose type is wrong."""
-        return read_view(document, cls)
 
     @property
     def name(self) -> str:

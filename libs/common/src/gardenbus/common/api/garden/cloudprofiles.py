@@ -2,9 +2,8 @@
 
 import msgspec
 
-from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.shoots import SeedSelector
-from gardenbus.common.api.views import Metadata, TypedView, read_view
+from gardenbus.common.api.views import Metadata, TypedView
 
 REGION_CONFIG_LABEL = "scheduling.gardener.cloud/purpose"
 REGION_CONFIG_PURPOSE = "region-config"
@@ -26,11 +25,6 @@ class CloudProfile(TypedView, frozen=True):
     metadata: Metadata = Metadata()
     spec: CloudProfileSpec = CloudProfileSpec()
 
-    @classmethod
-    def from_document(cls, document: Document | bytes) -> "CloudProfile":
-        """Read the view; raises InvalidResource when a field has the wrong type."""
-        return read_view(document, cls)
-
 
 class NamespacedCloudProfileStatus(TypedView, frozen=True):
     """The profile as merged with its parent."""
@@ -44,11 +38,6 @@ class NamespacedCloudProfile(TypedView, frozen=True):
     metadata: Metadata = Metadata()
     status: NamespacedCloudProfileStatus = NamespacedCloudProfileStatus()
 
-    @classmethod
-    def from_document(cls, document: Document | bytes) -> "NamespacedCloudProfile":
-        """Read the view; raises InvalidResource when a field has the wrong type."""
-        return read_view(document, cls)
-
 
 class RegionConfigMap(TypedView, frozen=True):
     """A ConfigMap that may hold distances: region → YAML map of region → distance."""
@@ -56,11 +45,6 @@ class RegionConfigMap(TypedView, frozen=True):
     metadata: Metadata = Metadata()
     data: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     """Region → YAML map of region → distance, for the strategy `MinimalDistance`."""
-
-    @classmethod
-    def from_document(cls, document: Document | bytes) -> "RegionConfigMap":
-        """Read the view; raises InvalidResource when a field has the wrong type."""
-        return read_view(document, cls)
 
     @property
     def is_region_config(self) -> bool:

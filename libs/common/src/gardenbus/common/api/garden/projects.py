@@ -1,8 +1,7 @@
 """Projects: a typed view."""
 
-from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.shoots import Toleration
-from gardenbus.common.api.views import Metadata, TypedView, read_view
+from gardenbus.common.api.views import Metadata, TypedView
 
 
 class ProjectTolerations(TypedView, frozen=True):
@@ -26,11 +25,6 @@ class Project(TypedView, frozen=True):
 
     metadata: Metadata = Metadata()
     spec: ProjectSpec = ProjectSpec()
-
-    @classmethod
-    def from_document(cls, document: Document | bytes) -> "Project":
-        """Read the view; raises InvalidResource when a field has the wrong type."""
-        return read_view(document, cls)
 
     @property
     def allowed_tolerations(self) -> tuple[tuple[str, str | None], ...]:

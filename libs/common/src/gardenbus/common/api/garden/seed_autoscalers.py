@@ -12,7 +12,7 @@ import msgspec
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.seeds import SHOOTS
 from gardenbus.common.api.quantities import parse_quantity
-from gardenbus.common.api.views import Metadata, TypedView, read_view
+from gardenbus.common.api.views import Metadata, TypedView
 
 UTILIZATION = "Utilization"
 AVERAGE_VALUE = "AverageValue"
@@ -214,11 +214,6 @@ class SeedAutoscaler(TypedView, frozen=True):
     metadata: Metadata = Metadata()
     spec: SeedAutoscalerSpec = SeedAutoscalerSpec()
     status: SeedAutoscalerStatus = SeedAutoscalerStatus()
-
-    @classmethod
-    def from_document(cls, document: Document | bytes) -> "SeedAutoscaler":
-        """Read the view; raises InvalidResource when a field has the wrong type."""
-        return read_view(document, cls)
 
 
 def micro_time(instant: datetime) -> str:

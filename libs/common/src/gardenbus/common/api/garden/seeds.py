@@ -10,7 +10,7 @@ from gardenbus.common.api.document import Document, canonical
 from gardenbus.common.api.garden.resource_amounts import allocatable_amounts
 from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
 from gardenbus.common.api.quantities import whole_count
-from gardenbus.common.api.views import ConditionView, LastOperation, Metadata, TypedView, mapping_or_empty, read_view
+from gardenbus.common.api.views import ConditionView, LastOperation, Metadata, TypedView, mapping_or_empty
 
 GARDENLET_READY = "GardenletReady"
 BACKUP_BUCKETS_READY = "BackupBucketsReady"
@@ -146,11 +146,6 @@ class Seed(TypedView, frozen=True):
     metadata: Metadata = Metadata()
     spec: SeedSpec = SeedSpec()
     status: SeedStatus = SeedStatus()
-
-    @classmethod
-    def from_document(cls, document: Document | bytes) -> "Seed":
-        """Read the view; raises InvalidResource when a field has the wrong type."""
-        return read_view(document, cls)
 
     @property
     def name(self) -> str:

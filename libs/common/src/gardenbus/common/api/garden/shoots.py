@@ -2,10 +2,9 @@
 
 import msgspec
 
-from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.seeds import AccessRestriction
 from gardenbus.common.api.selectors import LabelSelector, LabelSelectorRequirement
-from gardenbus.common.api.views import LastOperation, Metadata, TypedView, read_view
+from gardenbus.common.api.views import LastOperation, Metadata, TypedView
 
 DEFAULT_SCHEDULER = "default-scheduler"
 TESTING_PURPOSE = "testing"
@@ -185,11 +184,6 @@ class Shoot(TypedView, frozen=True):
     metadata: Metadata = Metadata()
     spec: ShootSpec = ShootSpec()
     status: ShootStatus = ShootStatus()
-
-    @classmethod
-    def from_document(cls, document: Document | bytes) -> "Shoot":
-        """Read the view; raises InvalidResource when a field has the wrong type."""
-        return read_view(document, cls)
 
     @property
     def scheduler_name(self) -> str:
