@@ -5,6 +5,7 @@ from typing import Any, cast
 from hypothesis import strategies as st
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.scheduling_requirements import RESOLVED
 from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.store import DemandLimits, WritePrecondition
@@ -16,6 +17,8 @@ from tests.support.builders import (
     a_seed,
     a_shoot,
     a_shoot_state,
+    merged,
+    resolved_as,
 )
 
 HOSTS = [ObjectKey("shoot", "garden", f"h{number}") for number in range(2)]
@@ -57,7 +60,23 @@ operations = st.fixed_dictionaries(
     },
     optional={"lastUpdateTime": st.sampled_from(["2026-01-01T00:00:00Z", "2026-01-09T00:00:00Z"])},
 )
+REQUIREMENTS = [
+    None,
+    resolved_as({"groups": ["pair"], "requests": {"cpu": 1000}}),
+    resolved_as({"groups": ["pair", "web"], "requests": {"cpu": 2000, "memory": 1}}),
+    resolved_as(
+        {
+            "groups": ["web"],
+            "affinity": {"shootAntiAffinity": {"required": [{"group": "pair", "topologyKey": "seed"}]}},
+        }
+    ),
+]
+"""Requirements of shoots as admission resolves them: none, requests, groups, and a rule that keeps others off."""
+
+GROUPS = ("pair", "web")
+
 shoot_changes = st.one_of(
+    st.sampled_from(REQUIREMENTS).map(lambda found: {"metadata": found or {"annotations": {RESOLVED: None}}}),
     changing(operations | st.none(), "status", "lastOperation"),
     changing(seed_names, "spec", "seedName"),
     changing(seed_names, "status", "seedName"),
@@ -68,6 +87,7 @@ shoot_changes = st.one_of(
 )
 seed_changes = st.one_of(
     changing(st.sampled_from(["0", "1", "1500m", "3", None]), "status", "allocatable", "shoots"),
+    changing(st.sampled_from(["1", "3", None]), "status", "allocatable", "cpu"),
     changing(small.map(lambda number: [{"key": str(number)}]), "spec", "taints"),
     changing(
         st.sampled_from(["True", "?"]).map(lambda it: [a_condition("GardenletReady", it)]), "status", "conditions"
@@ -114,7 +134,9 @@ def first_document(key: ObjectKey, owner_uid: str) -> Document:
     match key.kind:
         case "shoot":
             scheduler = {"schedulerName": "mine"} if key == SHOOTS[3] else {}
-            return a_shoot(key.name, key.namespace, spec={**scheduler, "secretBindingName": "b"})
+            shoot = a_shoot(key.name, key.namespace, spec={**scheduler, "secretBindingName": "b"})
+            requirements = {SHOOTS[1]: REQUIREMENTS[1], SHOOTS[2]: REQUIREMENTS[3]}.get(key)
+            return merged(shoot, {"metadata": requirements or {}})
         case "resourcequota" | "secretbinding":
             metadata = {"name": key.name, "namespace": key.namespace}
             if key == BINDING:
@@ -123,7 +145,7 @@ def first_document(key: ObjectKey, owner_uid: str) -> Document:
             hard = {SHOOTS_THERE: "3"}
             return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}}
         case "seed":
-            return a_seed(key.name, shoots="2")
+            return merged(a_seed(key.name, shoots="2"), {"status": {"allocatable": {"cpu": "3"}}})
         case "project":
             return a_project(key.name, "garden-0")
         case "configmap":

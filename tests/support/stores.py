@@ -184,6 +184,7 @@ def a_binding(
     scheduling_generation: int | None = None,
     spec: Document | None = None,
     decision_record: bytes = b"",
+    groups: SeenGroups | None = None,
 ) -> SeedBinding:
     """The placement of a shoot as it was read."""
     return SeedBinding(
@@ -195,6 +196,7 @@ def a_binding(
         scheduling_generation,
         spec,
         decision_record,
+        groups=groups or {},
     )
 
 

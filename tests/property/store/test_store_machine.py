@@ -1,13 +1,15 @@
 """Random operations on the store in memory and on Redis: every answer, every entry of news and the end are the same.
 
 Besides that, what must always hold holds on both: no bind above the allocatable shoots, versions never used twice nor
-going back, usage and states as counted from the objects (the store in memory has no index of states), no deleted object
-raised by an older request, no shoot on a seed that is marked for removal, and no shoot hosted by itself.
+going back, usage, requests, groups and states as counted from the objects (the store in memory has no index of states),
+no deleted object raised by an older request, no shoot on a seed that is marked for removal, and no shoot hosted by
+itself.
 """
 
 import asyncio
 import os
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, cast
@@ -18,7 +20,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.garden.scheduling_requirements import resolved_of
 from gardenbus.common.api.garden.seeds import removal_owner
+from gardenbus.common.api.garden.shoot_groups import GroupCounts
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import StreamPosition
@@ -26,6 +30,7 @@ from gardenbus.common.ports.store import (
     BindResults,
     EventRecord,
     RequestOrigin,
+    SeenGroups,
     Superseded,
     UnblockIndexes,
     WritePrecondition,
@@ -37,6 +42,7 @@ from tests.support.store_changes import (
     BINDING,
     CHANGES,
     COUNTED,
+    GROUPS,
     HOSTS,
     KEYS,
     LIMITS,
@@ -59,6 +65,7 @@ from tests.support.stores import StoreUnderTest, a_binding, an_unschedulable_sho
 EXAMPLES = int(os.environ.get("STORE_MACHINE_EXAMPLES", "40"))
 """The same few every time; 100 or more are drawn anew."""
 
+NAMESPACES = ("garden-dev", "garden")
 CREATED = 1_767_323_045_000_000_000
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 _EVENT_ID = re.compile(r"\b[0-9a-f]{40}\b")
@@ -145,6 +152,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.shoots_on: dict[str, list[ObjectKey]] = {}
         self.demands: dict[str, int] = {}
         self.owners: dict[int, tuple[ObjectKey, bool]] = {}
+        self.groups: list[Mapping[str, GroupCounts]] = []
+        self.requested: Mapping[str, Mapping[str, int]] = {}
         self.both(lambda side: side.kit.open())
         for key in (*SEEDS, *SHOOTS, *MANAGED_SEEDS, *SHOOT_STATES):
             document = first_document(key, "nobody")
@@ -294,6 +303,7 @@ class StoreMachine(RuleBasedStateMachine):
                     spec=merged(side.read(shoot, 0).document()["spec"], {"filled": True})
                     if scheduling_generation == 3
                     else None,
+                    groups=await self.seen_groups(side, shoot, stale),
                 )
                 for shoot, seed, stale, scheduling_generation in items
             ]
@@ -305,6 +315,12 @@ class StoreMachine(RuleBasedStateMachine):
         outcomes = cast("BindResults", responses[1]).outcomes
         for seed in {seed for seed, outcome in zip(seeds, outcomes, strict=True) if outcome == "bound"}:
             self.check_capacity(seed)
+
+    @staticmethod
+    async def seen_groups(side: Side, shoot: ObjectKey, stale: int) -> SeenGroups:
+        """The groups of a shoot's namespace as they are, or (3) as they were before the last change."""
+        counts = await side.kit.store.group_counts(shoot.namespace, GROUPS)
+        return {group: (max(0, each.version - (stale == 3)), 0) for group, each in counts.items()}
 
     def check_capacity(self, seed: ObjectKey) -> None:
         """A bind that added a shoot left no more of them than the seed takes (one may have been counted there)."""
@@ -448,9 +464,11 @@ class StoreMachine(RuleBasedStateMachine):
             page = await store.list_page("none")
             objects, counts = await store.get_many(KEYS), await store.shoot_state_counts(3)
             demands = sorted((await store.demand(LIMITS)).items())
-            return [objects, await store.usage(), waiting, on, page.version, counts, demands]
+            groups = [await store.group_counts(namespace, GROUPS) for namespace in NAMESPACES]
+            return [objects, await store.usage(), waiting, on, page.version, counts, demands, groups]
 
-        objects, _, _, on, version, _, demands = self.both(call)[1]
+        objects, usage, _, on, version, _, demands, self.groups = self.both(call)[1]
+        self.requested = usage.requested
         self.demands = dict(demands)
         self.objects = {key: stored for key, stored in zip(KEYS, objects, strict=True) if stored}
         self.shoots_on = {seed.name: shoots for seed, shoots in zip(SEEDS, on, strict=True)}
@@ -461,6 +479,26 @@ class StoreMachine(RuleBasedStateMachine):
         for seed, shoots in self.shoots_on.items():
             named = {key: self.objects[key].parts for key in SHOOTS if key in self.objects}
             assert set(shoots) == {key for key, at in named.items() if seed in (at.seed_name, at.status_seed_name)}
+
+    @invariant()
+    def requests_and_groups_are_those_of_the_shoots_there(self) -> None:
+        requested: Counter[tuple[str, str]] = Counter()
+        members: Counter[tuple[str, str, str]] = Counter()
+        keeping_off: Counter[tuple[str, str]] = Counter()
+        for seed, shoots in self.shoots_on.items():
+            for key in shoots:
+                requirements = resolved_of(self.objects[key].document())
+                requested.update({(seed, resource): amount for resource, amount in requirements.requests})
+                members.update((key.namespace, group, seed) for group in requirements.group_rules.groups)
+                keeping_off.update((key.namespace, seed) for _ in requirements.group_rules.anti_affinity)
+        found = {(seed, name): count for seed, sums in self.requested.items() for name, count in sums.items() if count}
+        assert found == requested
+        for namespace, groups in zip(NAMESPACES, self.groups, strict=True):
+            for group, counts in groups.items():
+                there = {seed: members[namespace, group, seed] for seed in self.shoots_on}
+                assert counts.members == {seed: count for seed, count in there.items() if count}
+            kept_off = groups["pair"].keeping_off.get("seed", {})
+            assert kept_off == {seed: count for (at, seed), count in keeping_off.items() if at == namespace}
 
     @invariant()
     def quotas_count_what_is_there(self) -> None:
