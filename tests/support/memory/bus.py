@@ -18,7 +18,7 @@ import msgspec
 
 from gardenbus.common.adapters.error_responses import error_response
 from gardenbus.common.api.keys import Subjects
-from gardenbus.common.errors import BadRequest, Conflict, NotFound, Unavailable
+from gardenbus.common.errors import BadRequest, Conflict, NoResponse, NotFound, Unavailable
 from gardenbus.common.ports.bus import (
     Follower,
     FollowEvent,
@@ -540,7 +540,7 @@ class MemoryBus:
                     async with asyncio.timeout(timeout_seconds):
                         return await handler(Request(subject, body, headers))
                 except TimeoutError as error:
-                    raise Unavailable(f"no response on {subject} within {timeout_seconds:g} s") from error
+                    raise NoResponse(f"no response on {subject} within {timeout_seconds:g} s") from error
                 except Exception as error:  # noqa: BLE001  (whatever a handler raises is a response)
                     return error_response(error, "of-this-request")[2]
         raise Unavailable(f"no responder on {subject}")

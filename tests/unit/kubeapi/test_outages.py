@@ -7,7 +7,9 @@ import pytest
 
 from gardenbus.common.api.document import encode
 from gardenbus.common.api.keys import Header, ObjectKey
-from gardenbus.common.ports.bus import Message
+from gardenbus.common.api.verbs import verb_of
+from gardenbus.common.errors import NoResponse
+from gardenbus.common.ports.bus import Headers, Message
 from gardenbus.common.ports.store import VERSION_LEAP
 from tests.support.builders import a_seed
 from tests.support.eventually import eventually
@@ -73,6 +75,32 @@ async def test_what_the_store_does_not_take_is_not_accepted(kube: KubeApi, reque
     await kube.stop_relay()
     kube.store.close_for_writes()
     await is_unavailable(kube, request_name)
+
+
+@pytest.mark.parametrize("request_name", ["create", "update", "patch", "delete", "get the newest"])
+async def test_a_write_whose_response_is_lost_is_not_sent_again_by_itself(
+    kube: KubeApi, monkeypatch: pytest.MonkeyPatch, request_name: str
+) -> None:
+    method, path, options = WRITES[request_name]
+    carry_out, is_read = kube.bus.request, method == "GET"
+
+    async def lost(subject: str, body: bytes, *, headers: Headers = {}, timeout_seconds: float = 10.0) -> bytes:
+        response = await carry_out(subject, body, headers=headers, timeout_seconds=timeout_seconds)
+        verb, _ = verb_of(subject.partition(".api.")[2])
+        if verb is not None and (verb.writes or (is_read and verb.name == "get")):
+            raise NoResponse("the connection was lost")
+        return response
+
+    monkeypatch.setattr(kube.bus, "request", lost)
+    response = await kube.request(method, path, **options)
+    status, again = response.status, response.headers.get("Retry-After")
+    found = await response.json()
+    if is_read:
+        assert (status, again, found["reason"]) == (503, "1", "ServiceUnavailable")
+    else:
+        assert (status, again, found["reason"]) == (504, None, "Timeout"), found
+        assert "retryAfterSeconds" not in found["details"]
+        assert "whether it was carried out is unknown" in found["message"]
 
 
 async def test_a_store_that_was_opened_anew_is_followed_from_there(kube: KubeApi) -> None:

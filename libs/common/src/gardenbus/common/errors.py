@@ -53,6 +53,10 @@ class Unavailable(Transient):
     reason = "ServiceUnavailable"
 
 
+class NoResponse(Unavailable):
+    """A request was sent and got no response: it may have been carried out."""
+
+
 class TooManyRequests(Unavailable):
     """The sender has too much in flight. Send again after `retry_after_seconds`."""
 

@@ -8,10 +8,11 @@ import msgspec
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
-from gardenbus.common.errors import Unavailable
+from gardenbus.common.api.verbs import verb_of
+from gardenbus.common.errors import NoResponse, Unavailable
 from gardenbus.common.ports.bus import Bus
 from gardenbus.kubeapi.domain.acting_users import ActingUser
-from gardenbus.kubeapi.domain.statuses import Rejected
+from gardenbus.kubeapi.domain.statuses import Rejected, UnknownOutcome
 
 REQUEST_SECONDS = 10.0
 
@@ -66,7 +67,7 @@ class ImpersonatingClient:
     async def request(
         self, user: ActingUser, tail: str, body: object = None, options: WriteOptions | None = None
     ) -> ApiResult:
-        """Send a request. Raises Rejected with the response's error, Unavailable without a readable one."""
+        """Send a request. Raises Rejected with the response's error; without one Unavailable, or UnknownOutcome."""
         headers: dict[str, str] = options.headers if options is not None else {}
         if user.groups:
             headers[Header.GROUPS] = msgspec.json.encode(user.groups).decode()
@@ -78,8 +79,10 @@ class ImpersonatingClient:
             response = _decode(
                 await self._bus.request(subject, payload, headers=headers, timeout_seconds=REQUEST_SECONDS)
             )
+        except NoResponse as error:
+            raise _without_response(tail, error.message) from error
         except msgspec.MsgspecError as error:
-            raise Unavailable(f"{tail}: the response cannot be read: {error}") from error
+            raise _without_response(tail, f"the response cannot be read: {error}") from error
         if response.ok:
             return ApiResult(bytes(response.result), response.warnings)
         raise _rejected(response.error)
@@ -87,6 +90,14 @@ class ImpersonatingClient:
     async def result(self, user: ActingUser, tail: str, body: object = None) -> Any:
         """Send a request that reads; its result, decoded."""
         return _decode_any((await self.request(user, tail, body)).body)
+
+
+def _without_response(tail: str, problem: str) -> UnknownOutcome | Unavailable:
+    """The error of a request that was sent: a write may have been carried out."""
+    verb, _ = verb_of(tail)
+    if verb is not None and not verb.writes:
+        return Unavailable(f"{tail}: {problem}")
+    return UnknownOutcome(f"{tail}: {problem}; whether it was carried out is unknown")
 
 
 def _check_own_name(user: ActingUser, tail: str, payload: bytes) -> None:

@@ -257,7 +257,7 @@ class Bus(Protocol):
     async def request(
         self, subject: str, body: bytes, *, headers: Headers = {}, timeout_seconds: float = 10.0
     ) -> bytes:
-        """Send a request and wait for the response. Raises Unavailable when nobody responds in time."""
+        """Send a request and wait for the response. Raises Unavailable: NoResponse where somebody may have got it."""
         ...
 
     def notify(self, subject: str, body: bytes) -> None:

@@ -33,6 +33,8 @@ _WITHOUT_OBJECT = frozenset({"BadRequest", "MethodNotAllowed", "UnsupportedMedia
 _NOTHING_ELSE: Mapping[str, str] = {}
 
 RETRY_SECONDS = 1
+_RETRIED = frozenset({429, 503, 504})
+"""Codes with Retry-After: client-go sends the request again by itself, a write too."""
 _INVALID = 422
 _IS_INVALID = " is invalid: "
 
@@ -76,6 +78,13 @@ class TooLargeVersion(GardenbusError):
     reason = "Timeout"
 
 
+class UnknownOutcome(GardenbusError):
+    """A write that may have been stored or not: clients read before they send it again."""
+
+    code = 504
+    reason = "Timeout"
+
+
 def status_of(error: GardenbusError, resource: ApiResource | None = None, name: str = "", uid: str = "") -> Document:
     """The Status of an error about an object."""
     code = error.code
@@ -87,8 +96,8 @@ def status_of(error: GardenbusError, resource: ApiResource | None = None, name: 
         details["uid"] = uid
     if causes := _causes(error):
         details["causes"] = causes
-    if code in (429, 503, 504):
-        details["retryAfterSeconds"] = retry_seconds(error)
+    if (seconds := retry_seconds(error)) is not None:
+        details["retryAfterSeconds"] = seconds
     return {
         "kind": "Status",
         "apiVersion": "v1",
@@ -110,8 +119,10 @@ def _about(reason: str, resource: ApiResource | None, name: str) -> dict[str, st
     return {**named, **group, "kind": resource.kind if reason == "Invalid" else resource.plural}
 
 
-def retry_seconds(error: GardenbusError) -> int:
-    """Time after which a client tries again."""
+def retry_seconds(error: GardenbusError) -> int | None:
+    """Time after which a client sends its request again; None where it shall not by itself."""
+    if error.code not in _RETRIED or isinstance(error, UnknownOutcome):
+        return None
     return (error.retry_seconds if isinstance(error, Rejected) else 0) or RETRY_SECONDS
 
 

@@ -44,8 +44,8 @@ def _quoted(text: str) -> str:
 def rejection(error: GardenbusError, status: Document) -> web.Response:
     """The response of an error: its Status, as JSON."""
     headers = {"Content-Type": JSON, "Cache-Control": "no-cache, private"}
-    if error.code in (429, 503, 504):
-        headers["Retry-After"] = str(retry_seconds(error))
+    if (seconds := retry_seconds(error)) is not None:
+        headers["Retry-After"] = str(seconds)
     if error.code in _CLOSING:
         headers["Connection"] = "close"
     return web.Response(status=error.code, body=encode(status), headers=headers)

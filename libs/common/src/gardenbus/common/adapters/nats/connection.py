@@ -36,6 +36,7 @@ from gardenbus.common.adapters.nats.messages import RawMessage, publish_command
 from gardenbus.common.adapters.nats.tls import WEB_SOCKETS, Transport, demand_tls, tls_context, untrusted_server
 from gardenbus.common.errors import (
     CredentialsRejected,
+    NoResponse,
     ServerUntrusted,
     SettingsInvalid,
     Terminal,
@@ -83,7 +84,7 @@ _Proof = TypeVar("_Proof")
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
-class ResponseTimeout(Unavailable):
+class ResponseTimeout(NoResponse):
     """No response came in time, on a connection that was not lost."""
 
 
@@ -525,7 +526,7 @@ class Connection(Client):
         self.write_trouble = ""
         self._pending.clear()
         self._pending_data_size = 0
-        lost = Unavailable(f"the connection to NATS at {self._where} was lost")
+        lost = NoResponse(f"the connection to NATS at {self._where} was lost")
         for _, _, future in list(self._awaited.values()):
             if not future.done():
                 future.set_exception(lost)
