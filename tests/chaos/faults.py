@@ -8,6 +8,10 @@ import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import aiohttp
+
+from gardenbus.embedded.ports import LOOPBACK
+from gardenbus.embedded.processes import ManagedProcess
 from tests.chaos.cluster import ChaosCluster, NoLeader
 from tests.chaos.landscape import ChaosLandscape
 from tests.chaos.plan import Fault
@@ -17,7 +21,8 @@ from tests.support.garbage import RawPublisher, garbage
 
 KEPT_COPIES = 3
 GARBAGE_PER_CHANNEL = 5
-NATS_REPAIR_SECONDS = 5.0
+NATS_REPAIR_SECONDS = 15.0
+"""Time in which the write error of a server is noticed and the server restarted, as `up` does."""
 CONNECT_SECONDS = 3.0
 FAILOVER_SECONDS = 40.0
 CATCH_UP_SECONDS = 60.0
@@ -130,7 +135,7 @@ class FaultMaker:
             raise Skipped("NATS was away because of another fault") from error
 
     async def _disk_full(self, fault: Fault) -> None:
-        """Fill the file system of a server, and free it; NATS keeps its write error, and is then restarted."""
+        """Fill the file system of a server, and free it; NATS keeps its write error until it is restarted."""
         store = self._landscape.store(fault.target)
         if not os.path.ismount(store):
             raise Skipped("no file system of its own could be mounted for the server")
@@ -143,7 +148,7 @@ class FaultMaker:
             await asyncio.sleep(fault.seconds)
         (store / FILLER).unlink()
         with contextlib.suppress(AssertionError):
-            await eventually(_ready(self._landscape, fault.target), within=NATS_REPAIR_SECONDS, every=0.1)
+            await eventually(_healthy(process), within=NATS_REPAIR_SECONDS, every=0.1)
         self._landscape.wanted_ends[fault.target] += process.restarts - before
         if self._landscape.unready([fault.target]):
             self._landscape.end(fault.target, signal.SIGTERM)
@@ -219,6 +224,22 @@ def _ready(landscape: ChaosLandscape, name: str) -> Callable[[], Awaitable[None]
         assert not (unready := landscape.unready([name])), unready
 
     return ready
+
+
+def _healthy(process: ManagedProcess) -> Callable[[], Awaitable[None]]:
+    """Ready, and well by its own words of now: a probe of a server that was well is seconds old."""
+
+    async def healthy() -> None:
+        assert process.state == "ready", process.trouble or process.state
+        if process.spec.kind == "nats":
+            url = f"http://{LOOPBACK}:{process.spec.port}{process.spec.path}/healthz"
+            try:
+                async with aiohttp.ClientSession() as session, session.get(url) as response:
+                    assert response.status == 200, await response.text()
+            except (aiohttp.ClientError, OSError) as error:  # it is restarted just now
+                raise AssertionError(str(error)) from error
+
+    return healthy
 
 
 def _restarted(landscape: ChaosLandscape, name: str, before: int) -> Callable[[], Awaitable[None]]:

@@ -183,8 +183,11 @@ class ChaosLandscape:
             text = redis_configuration(port=port, store=self.store(server), durability=Durability.PROCESS)
             command = [str(program), str(file)]
         file.write_text(text)
-        self.store(server).mkdir(exist_ok=True)
-        self._start(ProcessSpec(name=server, role=server, command=command, environ={}, kind=kind, port=port))
+        store = self.store(server)
+        store.mkdir(exist_ok=True)
+        self._start(
+            ProcessSpec(name=server, role=server, command=command, environ={}, kind=kind, port=port, store=store)
+        )
 
     def send(self, name: str, number: signal.Signals) -> None:
         """Send a signal to a process, if it runs now."""
