@@ -10,8 +10,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from gardenbus.agent.kubernetes.client import KubernetesClient
 from gardenbus.agent.kubernetes.kubeconfig import parse_kubeconfig
 from gardenbus.bench.harness.process_costs import cpu_seconds
 from gardenbus.bench.harness.retries import BenchFailed
+from gardenbus.common.errors import GardenbusError
 
 OWN, PEER = "Gardenbus", "kube-apiserver"
 NAMESPACE = "garden-bench"
@@ -72,14 +74,14 @@ class ApiServer(NamedTuple):
 
     name: str
     client: KubernetesClient
-    pids: Mapping[str, int]
+    pids: Mapping[str, Sequence[int]]
     others: frozenset[int]
     """Processes below those that are not its own."""
 
     def cpu_seconds(self) -> Mapping[str, float]:
         """CPU of each process so far. Raises BenchFailed when one is gone."""
         try:
-            return {name: cpu_seconds(pid, self.others) for name, pid in self.pids.items()}
+            return {name: sum(cpu_seconds(pid, self.others) for pid in pids) for name, pids in self.pids.items()}
         except ProcessLookupError as error:
             raise BenchFailed(f"{self.name}: {error}") from error
 
@@ -101,24 +103,38 @@ async def two_api_servers() -> AsyncGenerator[tuple[ApiServer, ApiServer, str]]:
         try:
             peer = parse_kubeconfig(await _kubeconfig_of_shoot(directory), source=PEER)
             own = parse_kubeconfig(_gardenbus(directory, "kubeconfig", "--landscape"), source=OWN)
-            pids = _processes(directory)
-            kube = {name: pids[name] for name in _PROGRAMS}
             async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
                 of_peer = peer.client(session, timeout_seconds=_TIMEOUT_SECONDS)
-                namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-                await of_peer.create("/api/v1/namespaces", namespace, manager="bench")
+                await _until_responding(of_peer)
+                pids = _processes(directory)
+                kube = {name: pids[name] for name in _PROGRAMS}
                 yield (
                     ApiServer(
                         OWN,
                         own.client(session, timeout_seconds=_TIMEOUT_SECONDS),
                         {"all": pids["up"]},
-                        frozenset(kube.values()),
+                        frozenset(chain.from_iterable(kube.values())),
                     ),
                     ApiServer(PEER, of_peer, kube, frozenset()),
                     version,
                 )
         finally:
             _gardenbus(directory, "down")
+
+
+async def _until_responding(peer: KubernetesClient) -> None:
+    """Create the namespace of the loads, once the API server of the shoot responds: all of its processes run then."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    deadline = time.monotonic() + _READY_SECONDS
+    while True:
+        try:
+            await peer.apply(f"/api/v1/namespaces/{NAMESPACE}", namespace, manager="bench")
+        except GardenbusError as error:
+            if time.monotonic() > deadline:
+                raise BenchFailed(f"{PEER} does not respond: {error.message}") from error
+        else:
+            return
+        await asyncio.sleep(1.0)
 
 
 async def _kubeconfig_of_shoot(directory: Path) -> str:
@@ -133,9 +149,9 @@ async def _kubeconfig_of_shoot(directory: Path) -> str:
         await asyncio.sleep(1.0)
 
 
-def _processes(directory: Path) -> Mapping[str, int]:
+def _processes(directory: Path) -> Mapping[str, Sequence[int]]:
     """Process ids of the supervisor (`up`) and of the programs of the control plane, by their command lines."""
-    found: dict[str, int] = {}
+    found: dict[str, list[int]] = {}
     for entry in Path("/proc").iterdir():
         try:
             words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
@@ -145,9 +161,9 @@ def _processes(directory: Path) -> Mapping[str, int]:
             continue
         program = Path(words[0]).name
         if program in _PROGRAMS:
-            found[program] = int(entry.name)
-        elif "up" in words:
-            found.setdefault("up", int(entry.name))
+            found.setdefault(program, []).append(int(entry.name))
+        elif "up" in words and "up" not in found:
+            found["up"] = [int(entry.name)]
     missing = {"up", *_PROGRAMS} - found.keys()
     if missing:
         raise BenchFailed(f"no process of {', '.join(sorted(missing))} was found for {directory}")
