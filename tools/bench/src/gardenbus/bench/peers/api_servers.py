@@ -6,12 +6,13 @@ the backend `processes`: etcd, which syncs each write, and kube-apiserver with i
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -120,6 +121,7 @@ async def two_api_servers() -> AsyncGenerator[tuple[ApiServer, ApiServer, str]]:
                 )
         finally:
             _gardenbus(directory, "down")
+            _end_control_plane(directory)
 
 
 async def _until_responding(peer: KubernetesClient) -> None:
@@ -150,24 +152,36 @@ async def _kubeconfig_of_shoot(directory: Path) -> str:
 
 
 def _processes(directory: Path) -> Mapping[str, Sequence[int]]:
-    """Process ids of the supervisor (`up`) and of the programs of the control plane, by their command lines."""
+    """Process ids of the supervisor (`up`) and of the programs of the control plane."""
     found: dict[str, list[int]] = {}
+    for pid, words in _commands(directory):
+        program = Path(words[0]).name
+        if program in _PROGRAMS:
+            found.setdefault(program, []).append(pid)
+        elif "up" in words and "up" not in found:
+            found["up"] = [pid]
+    missing = {"up", *_PROGRAMS} - found.keys()
+    if missing:
+        raise BenchFailed(f"no process of {', '.join(sorted(missing))} was found for {directory}")
+    return found
+
+
+def _end_control_plane(directory: Path) -> None:
+    """End what is left of a landscape that is down: control planes go on without their gardenlet."""
+    for pid, _ in _commands(directory):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _commands(directory: Path) -> Iterator[tuple[int, Sequence[str]]]:
+    """Process ids and command lines that name a directory."""
     for entry in Path("/proc").iterdir():
         try:
             words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        if not any(str(directory) in word for word in words):
-            continue
-        program = Path(words[0]).name
-        if program in _PROGRAMS:
-            found.setdefault(program, []).append(int(entry.name))
-        elif "up" in words and "up" not in found:
-            found["up"] = [int(entry.name)]
-    missing = {"up", *_PROGRAMS} - found.keys()
-    if missing:
-        raise BenchFailed(f"no process of {', '.join(sorted(missing))} was found for {directory}")
-    return found
+        if entry.name.isdigit() and any(str(directory) in word for word in words):
+            yield int(entry.name), words
 
 
 def _gardenbus(directory: Path, *arguments: str) -> str:
