@@ -16,6 +16,10 @@ ReportProgress = Callable[[str, int, int], None]
 """Receives progress: the name of a step, how much of it is done, of how much."""
 
 
+def no_progress(_step: str, _done: int, _of: int) -> None:
+    """Receive progress that is not shown."""
+
+
 class ScenarioSize(msgspec.Struct, frozen=True):
     """Size of a scenario: objects, and runs."""
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from gardenbus.bench.comparison import Measurement
+from gardenbus.bench.comparison import Measurement, no_progress
 from gardenbus.bench.guard.readings import ScenarioReading, one_behind_the_other
 from gardenbus.bench.guard.redis_functions import CallLog
 from gardenbus.bench.guard.turns import MeasureOnce, Turns
@@ -43,7 +43,7 @@ BINDING_TIMEOUT_SECONDS = 60.0
 async def measure_loads(turns: Turns, count: int, scenarios: Collection[str] = UNITS) -> None:
     """Take `count` turns of each of these scenarios. Raises BenchFailed."""
     async with a_rig(Durability.PROCESS) as rig:
-        await prepare(rig, BenchLandscape(SEEDS, PLACED), _quiet)
+        await prepare(rig, BenchLandscape(SEEDS, PLACED), no_progress)
         async with yardsticks(rig) as runner:
             log = CallLog(rig)
             await log.begin()
@@ -63,13 +63,13 @@ async def _scenarios(rig: Rig, number: int, scenarios: Collection[str]) -> Async
         return ShootBatch(f"{scenario.replace(' ', '-')}-{number}", SHOOTS[scenario])
 
     scheduled: Mapping[str, MeasureOnce] = {
-        SCHEDULING: lambda: bind_by_scheduler(rig, batch(SCHEDULING), _quiet),
-        STREAM: lambda: send_through(rig, batch(STREAM), _quiet),
+        SCHEDULING: lambda: bind_by_scheduler(rig, batch(SCHEDULING), no_progress),
+        STREAM: lambda: send_through(rig, batch(STREAM), no_progress),
         ALONE: lambda: orders_alone(rig, batch(ALONE)),
     }
     async with _running(rig, "apiserver"):
         if APPLY in scenarios:
-            yield APPLY, lambda: apply_shoots(rig, batch(APPLY), _quiet, _nothing)
+            yield APPLY, lambda: apply_shoots(rig, batch(APPLY), no_progress, _nothing)
         if not scheduled.keys() & set(scenarios):
             return
         async with _running(rig, "scheduler"):
@@ -82,10 +82,10 @@ async def _take_bare(turns: Turns, rig: Rig, runner: YardstickRunner, number: in
     """The bare pipes, in the place of the services."""
 
     async def apply_once() -> Measurement:
-        return await apply_bare(rig, ShootBatch(f"bare-intake-{number}", SHOOTS[APPLY]), _quiet)
+        return await apply_bare(rig, ShootBatch(f"bare-intake-{number}", SHOOTS[APPLY]), no_progress)
 
     async def schedule_once() -> Measurement:
-        return await measure_bare(rig, ShootBatch(f"bare-scheduling-{number}", SHOOTS[SCHEDULING]), SEEDS, _quiet)
+        return await measure_bare(rig, ShootBatch(f"bare-scheduling-{number}", SHOOTS[SCHEDULING]), SEEDS, no_progress)
 
     if APPLY in scenarios:
         await turns.take_bare(APPLY, rig, runner, apply_once)
@@ -147,8 +147,4 @@ async def _running(rig: Rig, role: str) -> AsyncGenerator[None]:
 
 
 async def _nothing() -> None:
-    pass
-
-
-def _quiet(_name: str, _done: int, _of: int) -> None:
     pass

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gardenbus.bench.comparison import Measurement, ScenarioSize
+from gardenbus.bench.comparison import Measurement, ScenarioSize, no_progress
 from gardenbus.bench.guard.redis_functions import CallLog
 from gardenbus.bench.guard.turns import Turns
 from gardenbus.bench.guard.yardsticks import yardsticks
@@ -18,7 +18,7 @@ async def measure_placements(turns: Turns, count: int) -> None:
     """Take `count` turns, and the bare pipe once. Raises BenchFailed."""
     fleet = fleet_of(SIZE)
     for _ in range(count):
-        async with prepared(fleet, Durability.PROCESS, _quiet) as rig, yardsticks(rig) as runner:
+        async with prepared(fleet, Durability.PROCESS, no_progress) as rig, yardsticks(rig) as runner:
 
             async def placed() -> Measurement:
                 measurement = await place_queued(rig, fleet)
@@ -26,13 +26,9 @@ async def measure_placements(turns: Turns, count: int) -> None:
                 return measurement
 
             await turns.take(PLACEMENT, rig, runner, placed)
-    async with prepared(fleet, Durability.PROCESS, _quiet) as rig:
+    async with prepared(fleet, Durability.PROCESS, no_progress) as rig:
         log = CallLog(rig)
         await log.begin()
         await turns.take_logged(PLACEMENT, rig, log, lambda: place_queued(rig, fleet))
-    async with prepared(fleet, Durability.PROCESS, _quiet) as rig, yardsticks(rig) as runner:
+    async with prepared(fleet, Durability.PROCESS, no_progress) as rig, yardsticks(rig) as runner:
         await turns.take_bare(PLACEMENT, rig, runner, lambda: place_bare_on(rig, fleet))
-
-
-def _quiet(_name: str, _done: int, _of: int) -> None:
-    pass

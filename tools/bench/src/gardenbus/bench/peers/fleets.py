@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from gardenbus.bench.comparison import no_progress
 from gardenbus.bench.manifests.fleet import PlacementCase, Sort, clusters, placement
 from gardenbus.bench.peers.programs import measured, write_manifests
 from gardenbus.bench.peers.readings import PeerReading, PeerTurns, costs
@@ -46,7 +47,7 @@ async def take_fleet_turns(program: Path, fleet: PeerFleet, count: int) -> PeerT
 
 
 async def _own_turn(fleet: BenchFleet) -> Mapping[str, float]:
-    async with prepared(fleet, Durability.PROCESS, _quiet) as rig:
+    async with prepared(fleet, Durability.PROCESS, no_progress) as rig:
         measurement = await place_queued(rig, fleet)
         await check_placed(rig, fleet)
         return costs(measurement)
@@ -63,7 +64,3 @@ def _peers_turn(program: Path, fleet: BenchFleet) -> PeerReading:
 
 def _of_sort(fleet: PeerFleet, count: int) -> BenchFleet:
     return BenchFleet(fleet.clusters, [PlacementCase(fleet.sort, number) for number in range(count)])
-
-
-def _quiet(_step: str, _done: int, _of: int) -> None:
-    pass

@@ -6,6 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from gardenbus.bench.comparison import no_progress
 from gardenbus.bench.harness.loading import BenchLandscape
 from gardenbus.bench.harness.rig import a_rig
 from gardenbus.bench.manifests.shoots import basics, names, placed, seed, seed_name, shoot
@@ -43,12 +44,12 @@ async def take_turns(program: Path, landscape: PeerLandscape, count: int) -> Pee
         manifests = Path(file.name)
         write_manifests(manifests, _documents(landscape))
         async with a_rig(Durability.PROCESS) as rig:
-            await prepare(rig, BenchLandscape(landscape.seeds, landscape.placed), _quiet)
+            await prepare(rig, BenchLandscape(landscape.seeds, landscape.placed), no_progress)
             await start_scheduler(rig)
-            await bind_by_scheduler(rig, ShootBatch("warm", landscape.peers), _quiet)
+            await bind_by_scheduler(rig, ShootBatch("warm", landscape.peers), no_progress)
             for turn in range(count):
                 batch = ShootBatch(f"turn{turn}", landscape.own)
-                own.append(costs(await bind_by_scheduler(rig, batch, _quiet)))
+                own.append(costs(await bind_by_scheduler(rig, batch, no_progress)))
                 theirs.append(measured(program, manifests, landscape.peers))
     return PeerTurns((f"{landscape.seeds:,}", f"{landscape.placed:,}"), own, theirs)
 
@@ -62,7 +63,3 @@ def _documents(landscape: PeerLandscape) -> Iterator[Document]:
         (placed(name, number, seed_name(number % landscape.seeds), "uniform") for number, name in before),
         (shoot(name, number, "uniform") for number, name in enumerate(names("new", landscape.peers))),
     )
-
-
-def _quiet(_step: str, _done: int, _of: int) -> None:
-    pass
