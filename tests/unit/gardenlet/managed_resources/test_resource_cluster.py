@@ -1,6 +1,6 @@
 """The cache of a cluster's managed objects is never older than the events that have come."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,6 +39,20 @@ class Watched(NamedTuple):
 
         await eventually(came, every=0.01)
 
+    def respond_late(self, monkeypatch: pytest.MonkeyPatch, method: str, change: Callable[[], object]) -> None:
+        """Have responses to writes come after their event, and after that of a change by hand."""
+        write = getattr(KubernetesClient, method)
+
+        async def late(client: KubernetesClient, path: str, body: Document, *, manager: str) -> Document:
+            before = len(self.events)
+            written: Document = await write(client, path, body, manager=manager)
+            await self.until_events(before + 1)
+            change()
+            await self.until_events(before + 2)
+            return written
+
+        monkeypatch.setattr(KubernetesClient, method, late)
+
 
 @pytest.fixture
 async def watched(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Watched]:
@@ -61,16 +75,7 @@ async def watched(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Watched]:
 async def test_an_object_that_is_deleted_before_the_response_to_its_creation_is_not_cached(
     watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create = KubernetesClient.create
-
-    async def responded_late(self: KubernetesClient, path: str, manifest: Document, *, manager: str) -> Document:
-        created = await create(self, path, manifest, manager=manager)
-        await watched.until_events(2)
-        watched.stub.delete("ConfigMap", "target", "one")
-        await watched.until_events(3)
-        return created
-
-    monkeypatch.setattr(KubernetesClient, "create", responded_late)
+    watched.respond_late(monkeypatch, "create", lambda: watched.stub.delete("ConfigMap", "target", "one"))
     served = await watched.served("one")
     await watched.cluster.create(served, a_config_map("one", labels=MANAGED))
     assert await watched.cluster.live(served) is None
@@ -79,16 +84,10 @@ async def test_an_object_that_is_deleted_before_the_response_to_its_creation_is_
 async def test_a_change_whose_event_comes_before_the_response_to_an_older_write_stays_cached(
     watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    merge_patch = KubernetesClient.merge_patch
-
-    async def responded_late(self: KubernetesClient, path: str, patch: Document, *, manager: str) -> Document:
-        patched = await merge_patch(self, path, patch, manager=manager)
-        await watched.until_events(2)
-        watched.stub.change("ConfigMap", "target", "first", {"data": {"a": "by hand"}})
-        await watched.until_events(3)
-        return patched
-
-    monkeypatch.setattr(KubernetesClient, "merge_patch", responded_late)
+    by_hand = {"data": {"a": "by hand"}}
+    watched.respond_late(
+        monkeypatch, "merge_patch", lambda: watched.stub.change("ConfigMap", "target", "first", by_hand)
+    )
     served = await watched.served("first")
     assert (await watched.cluster.patch(served, {"data": {"a": "2"}}))["data"] == {"a": "2"}
     assert (await watched.cluster.live(served) or {})["data"] == {"a": "by hand"}
