@@ -103,6 +103,23 @@ async def test_a_write_whose_response_is_lost_is_not_sent_again_by_itself(
         assert "whether it was carried out is unknown" in found["message"]
 
 
+async def test_a_heartbeat_whose_acknowledgement_is_lost_is_not_sent_again_by_itself(
+    kube: KubeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish = kube.bus.publish
+
+    async def lost(message: Message, *, expected_subject_sequence: int | None = None) -> int:
+        await publish(message, expected_subject_sequence=expected_subject_sequence)
+        raise NoResponse("no response on LEASES within 5 s")
+
+    monkeypatch.setattr(kube.bus, "publish", lost)
+    method, path, options = WRITES["renew a Lease"]
+    response = await kube.request(method, path, **options)
+    found = await response.json()
+    assert (response.status, response.headers.get("Retry-After"), found["reason"]) == (504, None, "Timeout"), found
+    assert "whether it was stored is unknown" in found["message"]
+
+
 async def test_a_store_that_was_opened_anew_is_followed_from_there(kube: KubeApi) -> None:
     one = await (await kube.request("GET", f"{MAPS}/one")).json()
     version = str(int(one["metadata"]["resourceVersion"]) + 2 * VERSION_LEAP)

@@ -14,13 +14,13 @@ from gardenbus.common.api.identity.principals import SEED_USER_PREFIX
 from gardenbus.common.api.json_patches import patched
 from gardenbus.common.api.keys import LEASE_NAMESPACE, Subjects
 from gardenbus.common.api.merge_patches import merge_patched
-from gardenbus.common.errors import Conflict, NotFound, Unavailable
+from gardenbus.common.errors import Conflict, NoResponse, NotFound, Unavailable
 from gardenbus.common.ports.bus import Bus, Message, StreamMessage
 from gardenbus.kubeapi.domain.bodies import UnsupportedMediaType, read_body, read_json
 from gardenbus.kubeapi.domain.heartbeats import NOTHING, HeartbeatMetadata, metadata_of, stamped
 from gardenbus.kubeapi.domain.manifests import named_in
 from gardenbus.kubeapi.domain.patches.strategic import merged_strategically
-from gardenbus.kubeapi.domain.statuses import Rejected
+from gardenbus.kubeapi.domain.statuses import Rejected, UnknownOutcome
 from gardenbus.kubeapi.requests.reads import key_of
 from gardenbus.kubeapi.requests.responses import ApiRequest, ObjectResponse, object_response
 from gardenbus.kubeapi.requests.writes import (
@@ -53,7 +53,7 @@ class SeedLeases:
         return is_of_seed and info.verb in ("create", "update", "patch")
 
     async def write(self, request: ApiRequest) -> ObjectResponse:
-        """Publish a heartbeat. Raises Rejected, NotFound, Conflict, Unavailable."""
+        """Publish a heartbeat. Raises Rejected, NotFound, Conflict, Unavailable, UnknownOutcome."""
         given = (
             named_in(read_body(request.body, request.content_type), request.info)
             if request.info.verb != "patch"
@@ -77,6 +77,8 @@ class SeedLeases:
             except Conflict:
                 if stated or attempt == MOST_ATTEMPTS:
                     raise Conflict(MODIFIED) from None
+            except NoResponse as error:
+                raise UnknownOutcome(f"{error.message}; whether it was stored is unknown") from error
             else:
                 return response
 
