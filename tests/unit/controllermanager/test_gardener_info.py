@@ -124,12 +124,20 @@ async def test_authorities_are_published_and_followed(tmp_path: Path) -> None:
         assert await landscape.data(KUBE_ROOT_CA) == {"ca.crt": "one\ntwo\n"}, "what cannot be read changes nothing"
 
 
-async def test_without_authorities_or_with_a_private_key_none_are_published(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("missing", "No such file"), ("empty", "it is empty"), ("both", "it has a private key: name a file of")],
+)
+async def test_a_file_that_is_missing_empty_or_has_a_private_key_is_not_published(
+    tmp_path: Path, name: str, reason: str
+) -> None:
+    (tmp_path / "empty").write_text("")
     (tmp_path / "both").write_text("-----BEGIN CERTIFICATE-----\n-----BEGIN EC PRIVATE KEY-----\n")
-    for name in ("missing", "both"):
+    with capture_logs() as logs:
         landscape = Landscape(root_ca=str(tmp_path / name))
         await landscape.start()
-        assert await landscape.garden.store.get(KUBE_ROOT_CA) is None
+    assert await landscape.garden.store.get(KUBE_ROOT_CA) is None
+    assert any(reason in str(each.get("reason")) for each in logs), logs
 
 
 @pytest.mark.parametrize("key", BOTH, ids=str)

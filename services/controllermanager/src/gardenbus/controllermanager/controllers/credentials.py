@@ -55,7 +55,7 @@ def _loop(kind: str) -> Loop:
                 named = {credentials_named_by(each.document()) for each in (old, new) if each is not None}
                 if key.kind not in BINDING_KINDS and old is not None and new is not None and len(named) == 1:
                     return  # a report on a bucket
-                for credentials in named - {None}:
+                for credentials in named:
                     if credentials is not None and credentials.kind == kind:
                         context.enqueue(credentials)
             elif new is not None and (EXTERNAL_FINALIZER in new.parts.finalizers) != bindings.is_referred_to(key):

@@ -81,11 +81,13 @@ def _certificates(file: str) -> str:
     try:
         text = Path(file).read_text()
     except (OSError, UnicodeDecodeError) as error:
-        text, reason = "", str(error)
+        text, problem = "", str(error)
     else:
-        reason = "it has a private key: name a file of certificates alone"
-    if not text or PRIVATE_KEY in text:
-        log.warning("configuration.ignored", fields=["GARDENBUS_ROOT_CA"], reason=f"{file}: {reason}")
+        problem = "" if text else "it is empty"
+        if PRIVATE_KEY in text:
+            problem = "it has a private key: name a file of certificates alone"
+    if problem:
+        log.warning("configuration.ignored", fields=["GARDENBUS_ROOT_CA"], reason=f"{file}: {problem}")
         return ""
     return text
 
