@@ -473,7 +473,7 @@ async def test_a_move_that_the_store_forgot_is_shown_where_the_bus_says_that_it_
 
 
 @pytest.mark.parametrize("uid", ["*", ">", "two words", "a.b", "line\r\nPUB garden.queue.x 0\r\n\r\n"])
-async def test_an_owner_that_nobody_can_be_stops_no_news(joint: Joint, uid: str) -> None:
+async def test_an_owner_with_an_invalid_uid_stops_no_announcement(joint: Joint, uid: str) -> None:
     joint.start_relay()
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
     metadata = {"name": "owned", "namespace": "garden", "ownerReferences": [owner]}
