@@ -6,12 +6,13 @@ import importlib.util
 import sys
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import msgspec
 
 from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.client.reachability import check_reachable
+from gardenbus.cli.client.repeating import first_response
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of
 from gardenbus.cli.manifests.files import as_list
 from gardenbus.common.adapters.addresses import without_user
@@ -22,14 +23,12 @@ from gardenbus.common.api.keys import Header, Subjects
 from gardenbus.common.errors import BadRequest, CredentialsRejected, Forbidden, ServerUntrusted, Unavailable
 from gardenbus.common.ports.bus import Bus
 
-if TYPE_CHECKING:
-    pass
-
 OPERATORS_ALONE = "that takes the operator's own credentials (nats_user and nats_password of landscape.json)"
 
 CONNECT_SECONDS = 3.0
 RESPONSE_SECONDS = 10.0
 PAGE = 500
+_REPEATABLE = frozenset({"apply", "get", "list", "names"})
 
 
 class ApiResponse(msgspec.Struct, frozen=True):
@@ -83,7 +82,8 @@ class ApiClient:
     ) -> ApiResponse:
         """Send a request and return its response; with `is_dry_run` nothing is written. Raises Unavailable.
 
-        With `is_explained` nothing either, and the response says what each admission plug-in did.
+        With `is_explained` nothing either, and the response says what each admission plug-in did. Reads, and manifests
+        that state no version, are sent again where no response comes: the first may have been carried out.
 
         `condition`: `<kind>.<ns>.<name>=<resourceVersion>`, without which nothing is written either (the response has
         the code 409); version 0 is absence.
@@ -95,9 +95,12 @@ class ApiClient:
         }
         headers = {name: value for name, value in given.items() if value}
         subject = self.subjects.as_user(self._name, f"api.{tail}") if self._name else self.subjects.api(tail)
-        response = await self._bus.request(
-            subject, body, timeout_seconds=timeout_seconds, **({"headers": headers} if headers else {})
-        )
+
+        async def send(seconds: float) -> bytes:
+            return await self._bus.request(subject, body, headers=headers, timeout_seconds=seconds)
+
+        is_repeatable = not condition and tail.partition(".")[0] in _REPEATABLE and b'"resourceVersion"' not in body
+        response = await (first_response(send, timeout_seconds) if is_repeatable else send(timeout_seconds))
         try:
             return decode_json(response, ApiResponse)
         except msgspec.MsgspecError as error:
