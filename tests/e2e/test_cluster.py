@@ -126,7 +126,7 @@ STATUS = """\
 
 def test_the_script_finds_the_process_of_each_server_also_of_one_that_is_not_ready(tmp_path: Path) -> None:
     (tmp_path / "status").write_text(STATUS)
-    (tmp_path / "doctor").write_text("ok   nats copies   3\nok   redis replicas   2\n")
+    (tmp_path / "doctor").write_text("ok   nats copies   3\nok   redis replicas   2\nok   recovery   none\n")
     stubs = 'gardenbus() { cat "$1"; }; kill() { echo "$1"; }; sleep() { :; }\n'
     ended = subprocess.run(
         ["sh", "-e", "-c", stubs + the_documented_script()], cwd=tmp_path, capture_output=True, text=True, check=True

@@ -4,15 +4,18 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
+from unittest.mock import AsyncMock
 
 import pytest
 
+from gardenbus.apiserver.domain.responses import error_response
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.diagnostics.local import assess_processes, disks
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceStatus, socket_url
 from gardenbus.common.adapters.nats.streams import MAX_BYTES
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.keys import Subjects
+from gardenbus.common.errors import GardenbusError, NotFound, Unavailable
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.stream_history import StreamLoss
 from gardenbus.diagnostics.admin import AdminClient, ServerInfo
@@ -39,6 +42,7 @@ from gardenbus.diagnostics.services import (
     assess_reverted,
     assess_unknown,
     assess_versions,
+    recovery,
     service_name,
 )
 from gardenbus.diagnostics.stream_states import ConsumerState, StoredMessage, StreamState
@@ -239,6 +243,21 @@ def test_a_recovery_names_silent_seeds_and_the_command_that_goes_on_without_one(
     assert "gardenbus recovery --without aws-eu1" in finding.suggestion
     (finding,) = assess_recovery(TARGET, RecoveryHere("the store went back", []))
     assert finding.suggestion == "wait: it ends by itself"
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "found"),
+    [
+        (Unavailable("the store is fenced"), "failed", "the store is fenced"),
+        (NotFound("no such request"), "skipped", "no apiserver reports whether the store recovers"),
+    ],
+)
+async def test_a_store_that_no_relay_has_opened_yet_is_no_recovery_and_not_well(
+    error: GardenbusError, state: str, found: str
+) -> None:
+    bus = AsyncMock(request=AsyncMock(return_value=error_response(error).encoded()))
+    (finding,) = await recovery(DiagnosticsTarget(ApiClient(bus, Subjects()), cast("AdminClient", None), None))
+    assert finding[:3] == ("recovery", state, found)
 
 
 def test_ended_certificates_are_named_with_the_token_that_is_needed() -> None:

@@ -1,6 +1,7 @@
 """Services and their versions; gardenlets with their heartbeats and clocks."""
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -23,7 +24,7 @@ from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, SPEC_REVERTED
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.identity.permissions import covers
 from gardenbus.common.api.keys import PROBE_LEASE
-from gardenbus.common.errors import GardenbusError
+from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.common.ports.bus import ReplayDone, StreamMessage
 from gardenbus.common.ports.clock import parse_timestamp
 from gardenbus.common.ports.stream_history import LOSS_SHOWN_FOR, StreamLoss
@@ -125,14 +126,32 @@ class _RecoveryResponse(msgspec.Struct):
     result: _RecoveryResult
 
 
+class _ErrorBody(msgspec.Struct):
+    code: int
+    message: str
+
+
+class _ErrorResponse(msgspec.Struct):
+    error: _ErrorBody
+
+
 async def recovery(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
-    """Finding for a store that was restored or rebuilt, and waits for its seeds."""
+    """Finding for a store that no relay has opened, or that was restored or rebuilt and waits for its seeds."""
     reply = await target.api.bus.request(target.api.subjects.api("recovery"), b"", timeout_seconds=5.0)
     try:
         found = decode_json(reply, _RecoveryResponse).result.recovery
     except msgspec.DecodeError:
-        return [DiagnosticFinding("recovery", "skipped", "no apiserver reports whether the store recovers")]
+        return [_without_recovery(reply)]
     return assess_recovery(target, found)
+
+
+def _without_recovery(reply: bytes) -> DiagnosticFinding:
+    with contextlib.suppress(msgspec.DecodeError):
+        error = decode_json(reply, _ErrorResponse).error
+        if error.code == Unavailable.code:
+            advice = "wait: a relay opens the store within seconds of its start, if one runs: gardenbus status"
+            return DiagnosticFinding("recovery", "failed", error.message, advice)
+    return DiagnosticFinding("recovery", "skipped", "no apiserver reports whether the store recovers")
 
 
 def assess_recovery(target: DiagnosticsTarget, found: RecoveryHere | None) -> list[DiagnosticFinding]:
