@@ -47,6 +47,11 @@ class EtcdBackup(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
     revision: int
 
+    @property
+    def name(self) -> str:
+        """Name of the file."""
+        return self.key.rpartition("/")[2]
+
 
 async def save_snapshot(cluster: Cluster, folder: BackupDestination, now: datetime) -> tuple[Backup, str]:
     """Save all of an etcd that runs; returns the backup and its SHA-256. Raises StepFailed, Unavailable."""

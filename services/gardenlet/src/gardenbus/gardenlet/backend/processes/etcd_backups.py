@@ -6,13 +6,15 @@ Shoots of a seed without a backup bucket have no backups, as with Gardener.
 """
 
 import asyncio
+import shutil
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import NamedTuple
 
 import structlog
 
 from gardenbus.agent.files import replace_file
-from gardenbus.common.backups.catalog import Backup, Chain, backup_of
+from gardenbus.common.backups.catalog import Backup, Catalog, Chain
 from gardenbus.common.backups.creating import read_catalog
 from gardenbus.common.backups.destinations import folder_of
 from gardenbus.common.errors import BadRequest, GardenbusError, SettingsInvalid
@@ -32,6 +34,23 @@ AGAIN_SECONDS = 30.0
 
 _AT_ONCE = 2
 DEPENDENCIES = "ERR_INFRA_DEPENDENCIES"
+
+
+class _BucketBackups(NamedTuple):
+    """Backups of one control plane in a bucket, with the latest chain of them."""
+
+    folder: BackupFolder
+    catalog: Catalog
+
+    @property
+    def chain(self) -> Chain:
+        """The latest chain."""
+        return self.catalog.chains[-1]
+
+    @property
+    def version(self) -> int:
+        """Revision of etcd that it leads to: one that was restored goes on far above it, on whichever seed."""
+        return self.chain.last.version
 
 
 class EtcdBackups:
@@ -162,37 +181,87 @@ class EtcdBackups:
         keeper = self._keepers.get(cluster.directory)
         return keeper.problem if keeper is not None else None
 
-    async def restore(self, cluster: Cluster, migrated: EtcdBackup | None) -> None:
+    async def restore(self, cluster: Cluster, migrated: EtcdBackup | None, *, has_moved: bool = False) -> None:
         """Restore an etcd without data from the latest backup: this seed's, or that of the seed it came from.
 
-        Does nothing for a new shoot, which has neither. Raises StepFailed, BackupInvalid, Unavailable,
-        StaleFencingToken.
+        `has_moved`: it comes from another seed, whose backups are copied into the bucket of this one. Does nothing for
+        a new shoot, which has none. Raises StepFailed, BackupInvalid, Unavailable, StaleFencingToken.
         """
         assert cluster.state is not None
         keeper = self.keeper(cluster)
         if keeper is not None:
             await keeper.rescue()
         await cluster.end_all()
-        chains = (await read_catalog(keeper.folder)).chains if keeper is not None else ()
-        own = chains[-1] if chains else None
-        if own is not None and (migrated is None or own.last.version > migrated.revision):
-            assert keeper is not None
-            await restore_chain(cluster, keeper.folder, own, self._ready)
-            self._report_restored(cluster, own.last)
-        elif migrated is not None:
-            entry, _, name = migrated.key.rpartition("/")
-            folder = self._root.folder(migrated.bucket).folder(entry)
-            await restore_chain(cluster, folder, Chain(_snapshot(name)), self._ready, sha256=migrated.sha256)
-            _log.info("etcd.restored", shoot=cluster.directory.name, name=name)
+        found = None if keeper is None else await _latest(keeper.folder)
+        if has_moved and (source := await self._source(cluster, migrated, found)) is not None:
+            found = source if keeper is None else await self._copied(cluster, source, keeper.folder)
+        if found is not None:
+            snapshot = found.chain.full.name
+            digest = migrated.sha256 if migrated is not None and migrated.name == snapshot else ""
+            await restore_chain(cluster, found.folder, found.chain, self._ready, sha256=digest)
+            if digest:
+                _log.info("etcd.restored", shoot=cluster.directory.name, name=snapshot)
+            else:
+                self._report_restored(cluster, found.chain.last)
+        elif has_moved and migrated is not None:
+            raise StepFailed(
+                f"The etcd snapshot is gone: no bucket has {migrated.key}. backend.backups of all seeds must be one "
+                "place.",
+                (DEPENDENCIES,),
+            )
         elif cluster.state.has_data:
             raise StepFailed("The data of etcd is gone, and there is no backup of it.", (DEPENDENCIES,))
+        elif has_moved:
+            self._record(cluster, "EtcdNotRestored", "No bucket has a backup of etcd, which begins without data.")
         if keeper is not None:
             await keeper.forget()
 
-    async def drop_migrated(self, cluster: Cluster, migrated: EtcdBackup) -> None:
-        """Remove what a shoot came with from another seed. Raises Unavailable."""
-        if migrated.bucket != self.bucket:
-            await self._root.folder(migrated.bucket).folder(cluster.directory.name).remove()
+    async def _source(
+        self, cluster: Cluster, migrated: EtcdBackup | None, own: _BucketBackups | None
+    ) -> _BucketBackups | None:
+        """The backups that a shoot comes from, where they are later than those of this seed.
+
+        A source that was lost has named no snapshot: its bucket is the one with the latest backup.
+        """
+        entry = cluster.directory.name
+        if migrated is not None:
+            named = await _latest(self._root.folder(migrated.bucket).folder(entry))
+            if named is not None and named.version >= migrated.revision:
+                return named if own is None or own.version < named.version else None
+        best = own
+        for bucket in await self._root.folders():
+            found = None if bucket == self.bucket else await _latest(self._root.folder(bucket).folder(entry))
+            if found is not None and (best is None or best.version < found.version):
+                best = found
+        return None if best is own else best
+
+    async def _copied(self, cluster: Cluster, source: _BucketBackups, into: BackupFolder) -> _BucketBackups | None:
+        """Copy the backups of another bucket, the latest last: cut at any point, it goes on with what is missing."""
+        there = {each.name for each in await into.list()}
+        scratch = cluster.directory / "copy.draft"
+        shutil.rmtree(scratch, ignore_errors=True)
+        try:
+            for backup in source.catalog.backups:
+                if backup.name in there:
+                    continue
+                with self._context.owned():
+                    scratch.mkdir(mode=0o700, exist_ok=True)
+                await into.put(backup.name, await source.folder.fetch(backup.name, scratch))
+                shutil.rmtree(scratch, ignore_errors=True)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        _log.info("etcd.backups_copied", shoot=cluster.directory.name, place=source.folder.place)
+        return await _latest(into)
+
+    async def drop_sources(self, cluster: Cluster, migrated: EtcdBackup | None) -> None:
+        """Remove what a shoot came with from other seeds. Raises Unavailable, StaleFencingToken."""
+        buckets = set(await self._root.folders() if self.bucket else ())
+        if migrated is not None:
+            buckets.add(migrated.bucket)
+        for bucket in buckets - {self.bucket}:
+            with self._context.owned():
+                pass
+            await self._root.folder(bucket).folder(cluster.directory.name).remove()
 
     async def _restore_lost(self, cluster: Cluster) -> None:
         if cluster.busy.locked() or self._clock.monotonic() < self._again_at.get(cluster.directory, 0.0):
@@ -242,8 +311,7 @@ class EtcdBackups:
             self._context.events.append(BackendEvent(state.shoot, state.uid, reason, message))
 
 
-def _snapshot(name: str) -> Backup:
-    backup = backup_of(name)
-    if backup is None:
-        raise StepFailed(f"{name} is no name of an etcd snapshot")
-    return backup
+async def _latest(folder: BackupFolder) -> _BucketBackups | None:
+    """The backups in a folder; None where no chain begins."""
+    catalog = await read_catalog(folder)
+    return _BucketBackups(folder, catalog) if catalog.chains else None

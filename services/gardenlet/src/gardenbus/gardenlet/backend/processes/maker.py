@@ -247,11 +247,11 @@ class ProcessesMaker:
         return made
 
     async def _make_etcd(self, cluster: Cluster, request: StepRequest) -> Document:
-        migrated = _migrated(request)
+        migrated, has_moved = _migrated(request), request.operation == "Restore"
         if "etcd" not in request.kept:
             cluster.set_unused_data_aside()
         if cluster.is_empty:
-            await self.backups.restore(cluster, migrated)
+            await self.backups.restore(cluster, migrated, has_moved=has_moved)
         is_awake = not is_hibernation_enabled(_required(request).spec)
         if is_awake:
             async with start_slots():
@@ -260,8 +260,8 @@ class ProcessesMaker:
         cluster.note_data(present=not cluster.is_empty)
         if is_awake:
             await self._start(cluster, EVENTS_ETCD)
-        if migrated is not None:
-            await self.backups.drop_migrated(cluster, migrated)
+        if has_moved:
+            await self.backups.drop_sources(cluster, migrated)
         return {}
 
     async def _make_control_plane(self, cluster: Cluster, request: StepRequest) -> Document:
