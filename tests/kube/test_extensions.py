@@ -392,21 +392,57 @@ async def test_what_extensions_report_is_what_a_step_fails_with(tmp_path: Path, 
 
 
 @pytest.mark.timeout(600)
-async def test_a_kind_that_the_api_does_not_have_is_named(tmp_path: Path, binaries: str) -> None:
+async def test_a_kind_that_the_api_has_not_or_in_another_version_is_named(tmp_path: Path, binaries: str) -> None:
     shoot = the_shoot()
     async with (
         real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
         a_seed_with(tmp_path, cluster, "one") as (seed, _),
     ):
         definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/infrastructures.extensions.gardener.cloud"
-        await cluster.client.delete(definition)
 
         async def is_gone() -> None:
             assert await cluster.client.get(definition) is None
 
-        await eventually(is_gone)
+        async def delete() -> None:
+            await cluster.client.delete(definition)
+            await eventually(is_gone)
+
+        await delete()
         (failure,) = (await seed.run(shoot, "Create")).failures
         assert "CustomResourceDefinition" in failure.message
+
+        await define_kinds(cluster.client, {"Infrastructure": "v1beta1"})
+        (failure,) = (await seed.run(shoot, "Create")).failures
+        assert "CustomResourceDefinition" in failure.message
+        await delete()
+        await define_kinds(cluster.client)
+        await succeeds(seed, shoot, "Create")
+
+
+@pytest.mark.timeout(600)
+async def test_an_extension_that_loses_its_state_is_given_none_on_the_other_seed(tmp_path: Path, binaries: str) -> None:
+    shoot = the_shoot()
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_seed_with(tmp_path, cluster, "one") as (seed, stub),
+    ):
+        await succeeds(seed, shoot, "Create")
+        made = dict(stub.made)
+        namespace = namespace_of_shoot(shoot)
+        await stub.report("Infrastructure", namespace, "apollo", state=None, resources=None)
+        await succeeds(seed, shoot, "Migrate")
+        state = saved_state(seed, shoot)
+        assert {each["kind"] for each in state["spec"]["extensions"]} == set(WAITS) - {"Infrastructure"}
+
+        stub.made, stub.kept, stub.found = {}, {}, {}  # as an extension that only knows what it is given
+        await succeeds(seed, shoot, "Restore", restored_from=state)
+        lost = ("Infrastructure", namespace, "apollo")
+        assert stub.found.pop(lost) == {}
+        assert all(stub.found.values()), "the others have theirs"
+        assert {key: name for key, name in stub.made.items() if key != lost} == {
+            key: name for key, name in made.items() if key != lost
+        }
+        await succeeds(seed, shoot, "Delete")
 
 
 @pytest.mark.timeout(600)

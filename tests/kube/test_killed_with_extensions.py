@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,61 @@ async def test_an_operation_that_is_cut_anywhere_is_taken_up_from_the_objects_al
                     assert {kind for kind, _ in await seed.all_objects(shoot)} == set(WAITS)
                     assert len({key[0] for key in stub.made}) == len(WAITS)
         assert stub.made == {}
+
+
+class ProcessDied(Exception):
+    """The end of an extension's process."""
+
+
+@dataclass
+class DyingExtension(StubExtension):
+    """One whose process dies in each operation on each object: once it has begun, and before it says that it ended."""
+
+    deaths: set[tuple[str, str, str, str]] = field(default_factory=set[tuple[str, str, str, str]])
+
+    async def run(self) -> None:
+        """Act until cancelled; each death is followed by a start."""
+        while True:
+            with suppress(ProcessDied):
+                await super().run()
+
+    def _die(self, *where: str) -> None:
+        moment, operation, kind, name = where
+        if (moment, operation, kind, name) not in self.deaths:
+            self.deaths.add((moment, operation, kind, name))
+            raise ProcessDied
+
+    async def _begin(self, key: tuple[str, str, str], live: Document, operation: str) -> bool:
+        begun = await super()._begin(key, live, operation)
+        self._die("begun", operation, key[0], key[2])
+        return begun
+
+    async def _end(self, key: tuple[str, str, str], live: Document, operation: str, status: Document) -> None:
+        self._die("not ended", operation, key[0], key[2])
+        await super()._end(key, live, operation, status)
+
+
+@pytest.mark.timeout(900)
+async def test_an_extension_that_dies_in_each_operation_is_waited_for(tmp_path: Path, binaries: str) -> None:
+    shoot = the_shoot()
+    async with real_clusters(tmp_path, binaries, ["api"]) as (cluster,):
+        await define_kinds(cluster.client)
+        stub = DyingExtension(cluster.client)
+        async with (
+            running(stub),
+            overlaid_seed(tmp_path / "one", cluster, the_garden("one")) as seed,
+        ):
+            operations: tuple[OperationType, ...] = ("Create", "Reconcile", "Migrate", "Restore", "Delete")
+            made = dict[tuple[str, str, str], str]()
+            for operation in operations:
+                state = saved_state(seed, shoot) if operation == "Restore" else None
+                await succeeds(seed, shoot, operation, restored_from=state)
+                made = made or dict(stub.made)
+                assert stub.made == ({} if operation == "Delete" else made)
+            for operation in operations:
+                for moment in ("begun", "not ended"):
+                    died = {kind for when, what, kind, _ in stub.deaths if (when, what) == (moment, operation)}
+                    assert died == set(WAITS), (moment, operation)
 
 
 def in_order(operation: OperationType) -> list[str]:

@@ -381,6 +381,49 @@ async def compressed_manifests_are_applied(scenes: ManagedScenes) -> None:
     assert checksum == hashlib.sha256(brotli.compress(text)).hexdigest()
 
 
+async def objects_that_cannot_be_changed_are_reported_or_made_anew(scenes: ManagedScenes) -> None:
+    """A field that is immutable: of a Deployment, and of an immutable ConfigMap."""
+    await scenes.bundle("fixed", a_deployment(), {**a_config_map("frozen"), "immutable": True})
+    await scenes.until_applied("fixed")
+    before = section(await scenes.get("configmaps", "frozen"), "metadata")["uid"]
+    await scenes.bundle("fixed", a_deployment(), {**a_config_map("frozen", "2"), "immutable": True})
+    await scenes.until_data("frozen", "2")
+    await scenes.until_applied("fixed")
+    assert section(await scenes.get("configmaps", "frozen"), "metadata")["uid"] != before
+    other = a_deployment()
+    other["spec"]["selector"] = {"matchLabels": {"app": "other"}}
+    other["spec"]["template"]["metadata"] = {"labels": {"app": "other"}}
+    await scenes.bundle("fixed", other)
+    message = await scenes.until_reason("fixed", "ApplyFailed")
+    invalid = 'Deployment.apps "web" is invalid: spec.selector: Invalid value: '
+    assert message.startswith(f'error during apply of object "apps/v1/Deployment/target/web": {invalid}'), message
+    assert message.endswith(": field is immutable"), message
+    assert section(await scenes.get("deployments", "web"), "spec", "selector") == {"matchLabels": {"app": "web"}}
+    other["metadata"]["annotations"] = {"resources.gardener.cloud/delete-on-invalid-update": "true"}
+    await scenes.bundle("fixed", other)
+    await scenes.until_applied("fixed")
+    assert section(await scenes.get("deployments", "web"), "spec", "selector") == {"matchLabels": {"app": "other"}}
+    await scenes.delete("managedresources", "fixed")
+    await scenes.until_gone("managedresources", "fixed")
+
+
+async def an_object_of_two_is_as_the_last_of_them_has_it(scenes: ManagedScenes) -> None:
+    """Two ManagedResources with the same object, and the end of one; the other makes it anew."""
+    await scenes.bundle("mine", a_config_map("shared", "mine"))
+    await scenes.until_applied("mine")
+    await scenes.bundle("yours", a_config_map("shared", "yours"))
+    await scenes.until_applied("yours")
+    origin = str(section(await scenes.get("configmaps", "shared"), "metadata", "annotations")[ORIGIN])
+    assert origin.rpartition(":")[2] in {f"{scenes.namespace}/{name}" for name in ("mine", "yours")}
+    assert await scenes.listed("mine") == await scenes.listed("yours") == ["ConfigMap/shared"]
+    await scenes.delete("managedresources", "yours")
+    await scenes.until_gone("managedresources", "yours")
+    await scenes.until_data("shared", "mine")
+    await scenes.delete("managedresources", "mine")
+    await scenes.until_gone("managedresources", "mine")
+    await scenes.until_gone("configmaps", "shared")
+
+
 SCENES = (
     objects_are_applied_with_labels_and_origin,
     drift_is_put_back_but_labels_of_others_stay,
@@ -392,4 +435,6 @@ SCENES = (
     deletion_takes_objects_along_unless_they_are_kept,
     tokens_are_requested,
     compressed_manifests_are_applied,
+    objects_that_cannot_be_changed_are_reported_or_made_anew,
+    an_object_of_two_is_as_the_last_of_them_has_it,
 )

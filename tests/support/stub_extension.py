@@ -5,7 +5,7 @@ stays when it was migrated.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -91,7 +91,8 @@ class StubExtension:
         elif operation == "reconcile" or not last or last.get("state") != "Succeeded":
             if operation:
                 await self._take_off(key)
-            await self._work(key, live, "Reconcile" if last.get("state") == "Succeeded" else "Create")
+            is_new = not last or (last.get("type") == "Create" and last.get("state") != "Succeeded")
+            await self._work(key, live, "Create" if is_new else "Reconcile")
 
     async def is_ignored(self, namespace: str) -> bool:
         """True without a Cluster, and for a shoot that has failed; what is in no namespace is of no shoot."""
@@ -233,12 +234,16 @@ async def running(stub: StubExtension) -> AsyncGenerator[StubExtension]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def define_kinds(client: KubernetesClient) -> None:
-    """Have the API serve all kinds of extension objects, without schemas, and wait until it does."""
+async def define_kinds(client: KubernetesClient, versions: Mapping[str, str] | None = None) -> None:
+    """Have the API serve all kinds of extension objects, without schemas, and wait until it does.
+
+    `versions`: those of kinds that it has in another one.
+    """
+    given = versions or {}
     for kind, plural in {**PLURALS, "Cluster": "clusters"}.items():
         name = f"{plural}.{GROUP}"
         version: Document = {
-            "name": "v1alpha1",
+            "name": given.get(kind, "v1alpha1"),
             "served": True,
             "storage": True,
             "subresources": {} if kind == "Cluster" else {"status": {}},
@@ -259,8 +264,8 @@ async def define_kinds(client: KubernetesClient) -> None:
         await client.apply(path, manifest, manager=MANAGER)
 
     async def are_served() -> None:
-        for plural in (*PLURALS.values(), "clusters"):
-            await client.list_all(f"/apis/{API_VERSION}/{plural}")
+        for kind, plural in {**PLURALS, "Cluster": "clusters"}.items():
+            await client.list_all(f"/apis/{GROUP}/{given.get(kind, 'v1alpha1')}/{plural}")
 
     await eventually(are_served)
 
