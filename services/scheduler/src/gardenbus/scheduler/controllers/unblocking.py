@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 import structlog
@@ -44,17 +45,23 @@ RETRY_SECONDS = 1.0
 """Pause before the next pass when more shoots may fit: those unblocked first must have their seeds by then."""
 
 
-def _request_of(waiting: UnschedulableClass) -> SchedulingRequest | None:
-    """The request that the shoots of a class share; None where another version described it."""
+class _Class(NamedTuple):
+    """A class of waiting shoots, and the request that they share; None where another version described it."""
+
+    waiting: UnschedulableClass
+    request: SchedulingRequest | None
+
+
+def _decoded(waiting: UnschedulableClass) -> _Class:
     try:
-        return request_from_descriptor(waiting.descriptor)
+        return _Class(waiting, request_from_descriptor(waiting.descriptor))
     except msgspec.ValidationError:
-        return None
+        return _Class(waiting, None)
 
 
-def _place_in_order(waiting: UnschedulableClass, now: datetime) -> tuple[int, int, str]:
+def _place_in_order(each: _Class, now: datetime) -> tuple[int, int, str]:
     """The sort key of a class of waiting shoots."""
-    request = _request_of(waiting)
+    waiting, request = each
     priority = request.priority if request is not None else 0
     since = parse_timestamp(waiting.since)
     waited = (now - since).total_seconds() if since is not None else 0.0
@@ -103,31 +110,34 @@ class UnblockingReconciler:
         """Queue again by band, priority and name, with the places of those before taken off, class by class."""
         classes = await self.store.unschedulable_classes(self.scheduler_name, with_ages=True)
         now, has_more = self.clock.now(), False
-        ordered = sorted((each for each in classes if each.unseen), key=lambda each: _place_in_order(each, now))
+        ordered = sorted(
+            (_decoded(each) for each in classes if each.unseen), key=lambda each: _place_in_order(each, now)
+        )
         groups = [
             await self._groups_of(ordered[start : start + CLASSES_AT_ONCE])
             for start in range(0, len(ordered), CLASSES_AT_ONCE)
         ]
         free_capacity = FreeCapacity(self.cache.snapshot(self.scheduler_name))
-        for position, waiting in enumerate(ordered):
-            places = self._places(waiting, free_capacity, groups[position // CLASSES_AT_ONCE], is_promised=True)
+        for position, each in enumerate(ordered):
+            places = self._places(each, free_capacity, groups[position // CLASSES_AT_ONCE], is_promised=True)
             if places:
-                has_more = await self._activate(waiting, places) or has_more
+                has_more = await self._activate(each.waiting, places) or has_more
             await self.clock.sleep(0)  # let other tasks run
         return has_more
 
     async def _unblock(self, classes: Sequence[UnschedulableClass]) -> bool:
-        groups = await self._groups_of(classes)
+        decoded = [_decoded(each) for each in classes]
+        groups = await self._groups_of(decoded)
         free_capacity = FreeCapacity(self.cache.snapshot(self.scheduler_name))
-        wanted = [(waiting, places) for waiting in classes if (places := self._places(waiting, free_capacity, groups))]
+        wanted = [(each.waiting, places) for each in decoded if (places := self._places(each, free_capacity, groups))]
         has_more = False
         for waiting, places in wanted:
             has_more = await self._activate(waiting, places) or has_more
         return has_more
 
-    async def _groups_of(self, classes: Sequence[UnschedulableClass]) -> GroupIndex:
+    async def _groups_of(self, classes: Sequence[_Class]) -> GroupIndex:
         """Read the groups that some classes have rules about: who waits for a member is left alone until it comes."""
-        requests = (_request_of(waiting) for waiting in classes if _RULES in waiting.descriptor)
+        requests = (request for waiting, request in classes if _RULES in waiting.descriptor)
         return await read_groups(
             self.store, [(each.constraints.namespace, each.rules) for each in requests if each is not None]
         )
@@ -147,14 +157,14 @@ class UnblockingReconciler:
 
     def _places(
         self,
-        waiting: UnschedulableClass,
+        each: _Class,
         free_capacity: FreeCapacity,
         groups: GroupIndex,
         *,
         is_promised: bool = False,
     ) -> int:
         """Shoots of a class to unblock at most: one for each free place, all if that has no limit or is unknown."""
-        request = _request_of(waiting)
+        waiting, request = each
         if request is None:
             return waiting.unseen
         try:
