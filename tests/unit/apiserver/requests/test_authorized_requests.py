@@ -247,6 +247,8 @@ async def test_can_i_is_the_decision_without_the_request(landscape: Landscape) -
     assert await allowed("root", verb="get", kind="secret", namespace="garden-dev", user="adam")
     assert not await allowed("root", verb="get", kind="secret", namespace="garden-dev", user="vera")
     assert await allowed("eve", verb="census", kind="")
+    assert await allowed("adam", verb="csr.get", kind="")
+    assert not await allowed("adam", verb="census", kind="")
 
 
 async def test_only_operators_ask_for_others(landscape: Landscape) -> None:

@@ -25,7 +25,7 @@ from gardenbus.apiserver.domain.authorization.actions import (
     Permit,
     Requester,
 )
-from gardenbus.apiserver.domain.authorization.decision import LANDSCAPE_READS, role_of
+from gardenbus.apiserver.domain.authorization.decision import EVERYBODYS_REQUESTS, LANDSCAPE_READS, role_of
 from gardenbus.apiserver.domain.authorization.readable import readable
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.common.api.document import Document
@@ -41,7 +41,7 @@ _VERBS: Sequence[str] = ("get", "list", "watch", "create", "update", "patch", "d
 _ONLY_ON_SHOOTS = frozenset({"explain", "retry", BIND})
 _SUBRESOURCES = {"shoots/binding": BIND, "shoot/binding": BIND, "managedseedsets/scale": "scale"}
 _OBJECT_VERBS = READS | WRITES | {BIND, "retry", UPDATE_STATUS, "scale", "adopt", "forget"}
-_LANDSCAPE = LANDSCAPE_READS | {"kinds", "whoami", "can-i", "readable", "position", "csr.create"}
+_LANDSCAPE = LANDSCAPE_READS | EVERYBODYS_REQUESTS
 
 NOT_ENFORCED = "this landscape has no identities: everybody may do everything"
 
