@@ -150,8 +150,13 @@ def busy(measurements: Sequence[Measurement]) -> dict[str, float]:
 
 
 def cpu_ratio(pairs: Sequence[MeasuredPair]) -> float:
-    """The bare pipe's CPU seconds by the product's: like the ratio of rates, but hardly moved by others at work."""
-    ratios = [sum(pair.bare.cpu_s.values()) / (sum(pair.product.cpu_s.values()) or 1.0) for pair in pairs]
+    """The bare pipe's CPU seconds by the product's: like the ratio of rates, but hardly moved by others at work.
+
+    Those of the measurer, which does the same for both, do not count.
+    """
+    ratios = [
+        sum(pair.bare.product_cpu_s.values()) / (sum(pair.product.product_cpu_s.values()) or 1.0) for pair in pairs
+    ]
     return round(median_of(ratios) or 0.0, 3)
 
 

@@ -6,14 +6,15 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from gardenbus.bench.comparison import MEASURER
 from gardenbus.bench.harness.identities import RigIdentities
-from gardenbus.bench.harness.process_costs import cpu_seconds
+from gardenbus.bench.harness.process_costs import children, cpu_seconds
 from gardenbus.bench.harness.retries import BenchFailed, Retries
+from gardenbus.cli.client.store_address import CLUSTER_REPLICAS
 from gardenbus.cli.local.directory import LandscapeDirectory, write_whole
 from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
@@ -24,10 +25,12 @@ from gardenbus.common.adapters.redis.store import RedisStore
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.embedded.clusters import NUMBERS, cluster_plan, cluster_servers
 from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.ports import LOOPBACK, choose_port
 from gardenbus.embedded.process_specs import Addresses, ProcessSpec
 from gardenbus.embedded.processes import ManagedProcess
+from gardenbus.embedded.redis_users import redis_users
 from gardenbus.embedded.servers import NATS, REDIS, find_server, nats_configuration, redis_configuration
 from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 
@@ -61,7 +64,8 @@ class Rig:
         self.addresses = addresses
         self.subjects = Subjects(addresses.prefix)
         self.processes: dict[str, ManagedProcess] = {}
-        self.redis = RedisConnection(addresses.redis_url, addresses.prefix, timeout_seconds=60.0)
+        replicas = CLUSTER_REPLICAS if addresses.are_clustered else 0
+        self.redis = RedisConnection(addresses.redis_url, addresses.prefix, timeout_seconds=60.0, replicas=replicas)
         self.clock = SystemClock()
         self.store = RedisStore(self.redis, self.clock, reporter="bench")
         self.begin_window: Callable[[], Awaitable[None]] = _nothing
@@ -102,7 +106,7 @@ class Rig:
                 name,
                 self.addresses.prefix,
                 syncs_always=self.addresses.nats_syncs_always,
-                streams=StreamSettings(),
+                streams=StreamSettings(replicas=len(NUMBERS) if self.addresses.are_clustered else None),
                 credentials=self._credentials,
             )
         )
@@ -126,9 +130,10 @@ class Rig:
         await asyncio.gather(*(self.processes.pop(name).stop() for name in servers))
 
     def costs(self) -> Mapping[str, Cost]:
-        """Cost of every process so far, the measurer included."""
-        pids = {name: process.pid for name, process in self.processes.items()} | {MEASURER: os.getpid()}
-        return {name: cost_of(pid) for name, pid in pids.items() if pid is not None}
+        """Cost of every process so far, and the measurer's own: the others are its children, of other rigs as well."""
+        pids = {name: process.pid for name, process in self.processes.items()}
+        costs = {name: cost_of(pid) for name, pid in pids.items() if pid is not None}
+        return costs | {MEASURER: cost_of(os.getpid(), without=children(os.getpid()))}
 
     def check_running(self) -> None:
         """Raise BenchFailed when a process has ended by itself: that invalidates a measurement."""
@@ -168,8 +173,9 @@ async def a_rig(
     durability: Durability,
     *,
     access: NatsAccess = "insecure",
+    is_cluster: bool = False,
 ) -> AsyncGenerator[Rig]:
-    """Servers in a directory that is removed at the end.
+    """Servers in a directory that is removed at the end: one of NATS and one Redis, or those of `up --cluster`.
 
     When a measurement fails the directory is kept, and the BenchFailed that is raised says where the logs are.
     """
@@ -177,14 +183,9 @@ async def a_rig(
     is_kept = False
     directory = LandscapeDirectory(path)
     directory.prepare()
-    credentials = NO_CREDENTIALS
-    if access == "insecure":
-        addresses, specs = _single_servers(directory, durability)
-    else:
-        identities = RigIdentities(directory.identity, has_tls=access == "tls")
-        addresses, specs = _single_servers(directory, durability, identities)
-        credentials = identities.credentials
-    rig = Rig(directory, addresses, credentials)
+    identities = None if access == "insecure" else RigIdentities(directory.identity, has_tls=access == "tls")
+    addresses, specs = (_clustered_servers if is_cluster else _single_servers)(directory, durability, identities)
+    rig = Rig(directory, addresses, identities.credentials if identities else NO_CREDENTIALS)
     try:
         await rig.start_servers(specs)
         yield rig
@@ -198,11 +199,11 @@ async def a_rig(
             shutil.rmtree(path, ignore_errors=True)
 
 
-def cost_of(pid: int) -> Cost:
-    """CPU seconds (user and system, children included) and resident memory of a process; zero where it is gone."""
+def cost_of(pid: int, *, without: Collection[int] = ()) -> Cost:
+    """CPU seconds (user and system, children included but those) and resident memory of a process; zero if gone."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-        return Cost(cpu_seconds(pid), pages * os.sysconf("SC_PAGE_SIZE") / 1e6)
+        return Cost(cpu_seconds(pid, without), pages * os.sysconf("SC_PAGE_SIZE") / 1e6)
     except (OSError, IndexError):
         return Cost(0.0, 0.0)
 
@@ -212,7 +213,7 @@ async def _nothing() -> None:
 
 
 def _single_servers(
-    directory: LandscapeDirectory, durability: Durability, identities: RigIdentities | None = None
+    directory: LandscapeDirectory, durability: Durability, identities: RigIdentities | None
 ) -> tuple[Addresses, Sequence[ProcessSpec]]:
     in_use: set[int] = set()
     nats, monitor, redis = (choose_port(None, None, in_use) for _ in range(3))
@@ -233,3 +234,29 @@ def _single_servers(
         ProcessSpec("nats", "nats", [str(find_server(NATS)), "-c", str(nats_file)], {}, "nats", monitor),
         ProcessSpec("redis", "redis", [str(find_server(REDIS)), str(redis_file)], {}, "redis", redis),
     ]
+
+
+def _clustered_servers(
+    directory: LandscapeDirectory, durability: Durability, identities: RigIdentities | None
+) -> tuple[Addresses, Sequence[ProcessSpec]]:
+    users = redis_users(directory, "garden")
+    users.acl_file.write_text(users.acl_file.read_text().replace("+config|get", "+config|get +config|set"))
+    servers = cluster_servers(
+        cluster_plan(directory, durability, {}, set()),
+        nats=find_server(NATS),
+        redis=find_server(REDIS),
+        authorization=identities.server_configuration() if identities else "",
+        users=users,
+    )
+    for number in NUMBERS:
+        with (directory.config / f"redis-{number}.conf").open("a") as file:
+            file.write(NO_REWRITE)
+    addresses = Addresses(
+        servers.nats_url,
+        users.operators_url(servers.redis_url),
+        "garden",
+        durability is Durability.POWER,
+        identities.environ if identities else None,
+        are_clustered=True,
+    )
+    return addresses, servers.specs
