@@ -46,6 +46,8 @@ class LatencyGoal(NamedTuple):
 
 
 SINGLE, CLUSTER = LatencyGoal(6.0, 20.0), LatencyGoal(15.0, 40.0)
+MOST_FIRST_MS = 15.0
+"""For the first order after apiserver and scheduler have started."""
 
 
 async def measure(task: ScenarioTask) -> ScenarioStats:
@@ -93,15 +95,23 @@ async def _of_product(rig: Rig, batch: ShootBatch, progress: ReportProgress) -> 
 
 def _stats(task: ScenarioTask, pairs: Sequence[MeasuredPair], clustered: Mapping[str, float]) -> ScenarioStats:
     goals = [f"p50 ≤ {goal.p50:g} ms, p99 ≤ {goal.p99:g} ms" for goal in (SINGLE, CLUSTER)]
-    target = ScenarioTarget(f"{goals[0]} at {RATE_PER_S}/s; in a cluster {goals[1]}")
+    target = ScenarioTarget(
+        f"{goals[0]} at {RATE_PER_S}/s, the first after a start ≤ {MOST_FIRST_MS:g} ms; in a cluster {goals[1]}"
+    )
+    first = round(1000 * (median_of(pair.product.moments[0] for pair in pairs) or 0.0), 2)
     stats = compared(task, pairs, target, latency_of="from the moment a request was due to its binding received")
     runs = [_percentiles(pair) for pair in pairs]
     return msgspec.structs.replace(
         stats,
         ratio=median_of(run["ratio"] for run in runs),
-        met=SINGLE.is_met(stats.latency_ms) and CLUSTER.is_met(clustered),
+        met=SINGLE.is_met(stats.latency_ms) and first <= MOST_FIRST_MS and CLUSTER.is_met(clustered),
         runs=runs,
-        values={**stats.values, "cluster_p50_ms": clustered["p50"], "cluster_p99_ms": clustered["p99"]},
+        values={
+            **stats.values,
+            "first_ms": first,
+            "cluster_p50_ms": clustered["p50"],
+            "cluster_p99_ms": clustered["p99"],
+        },
         parameters=parameters(task, {"rate_per_s": RATE_PER_S}),
     )
 
