@@ -34,7 +34,7 @@ MOST_SHOOTS = 4000
 BINDING_TIMEOUT_SECONDS = 60.0
 
 
-class LatencyGoal(NamedTuple):
+class LatencyTarget(NamedTuple):
     """Most milliseconds at the median and at the 99th percentile."""
 
     p50: float
@@ -45,7 +45,7 @@ class LatencyGoal(NamedTuple):
         return found["p50"] <= self.p50 and found["p99"] <= self.p99
 
 
-SINGLE, CLUSTER = LatencyGoal(6.0, 20.0), LatencyGoal(15.0, 40.0)
+SINGLE, CLUSTER = LatencyTarget(6.0, 20.0), LatencyTarget(15.0, 40.0)
 MOST_FIRST_MS = 15.0
 """For the first order after apiserver and scheduler have started."""
 
@@ -94,9 +94,9 @@ async def _of_product(rig: Rig, batch: ShootBatch, progress: ReportProgress) -> 
 
 
 def _stats(task: ScenarioTask, pairs: Sequence[MeasuredPair], clustered: Mapping[str, float]) -> ScenarioStats:
-    goals = [f"p50 ≤ {goal.p50:g} ms, p99 ≤ {goal.p99:g} ms" for goal in (SINGLE, CLUSTER)]
+    wanted = [f"p50 ≤ {each.p50:g} ms, p99 ≤ {each.p99:g} ms" for each in (SINGLE, CLUSTER)]
     target = ScenarioTarget(
-        f"{goals[0]} at {RATE_PER_S}/s, the first after a start ≤ {MOST_FIRST_MS:g} ms; in a cluster {goals[1]}"
+        f"{wanted[0]} at {RATE_PER_S}/s, the first after a start ≤ {MOST_FIRST_MS:g} ms; in a cluster {wanted[1]}"
     )
     first = round(1000 * (median_of(pair.product.moments[0] for pair in pairs) or 0.0), 2)
     stats = compared(task, pairs, target, latency_of="from the moment a request was due to its binding received")
