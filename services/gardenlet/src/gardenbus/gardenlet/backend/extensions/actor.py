@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import name_of
+from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.errors import AlreadyExists, GardenbusError
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.extensions.seed_api import SeedAPI
@@ -79,16 +80,27 @@ class ExtensionActor:
         try:
             live = await self._api.get(path)
             await self._request(path, wanted, live, WAIT_FOR_STATE)
-            live = await self._api.get(path)
-            if entry is not None and live is not None and not has_state(live):
-                for each in named_resources(entry):
-                    await self._create_resource(wanted.namespace, each, resources)
-                status = {field: entry[field] for field in ("state", "resources") if entry.get(field)}
-                await self._api.patch(f"{path}/status", {"status": status})
+            live = await self.write_state(wanted, entry, resources)
             at = await self._request(path, wanted, live, RESTORE)
         except GardenbusError as error:
             raise self._failed(error, f"Error while restoring {what}") from error
         return await self._until_ready(wanted, at)
+
+    async def write_state(
+        self, wanted: ExtensionObject, entry: Document | None, resources: Sequence[Document] = ()
+    ) -> Document | None:
+        """Write what an entry of a ShootState has of an object that waits for its state, unless it has some.
+
+        Returns the object as it was. Raises what the API does, and StepFailed.
+        """
+        path = path_of(wanted.kind, wanted.namespace, wanted.name)
+        live = await self._api.get(path)
+        if entry is not None and live is not None and not has_state(live):
+            for each in named_resources(entry):
+                await self._create_resource(wanted.namespace, each, resources)
+            status = {field: entry[field] for field in ("state", "resources") if entry.get(field)}
+            await self._api.patch(f"{path}/status", {"status": status})
+        return live
 
     async def migrate(self, kind: str, namespace: str, names: Iterable[str]) -> None:
         """Have objects migrated: nothing of them is destroyed when they are deleted. Those that are gone are done."""
@@ -207,7 +219,8 @@ class ExtensionActor:
         repeat: Callable[[Document], Awaitable[None]] | None = None,
     ) -> Document | None:
         """Wait until an object has no problem; while the API is away, that is one. Raises StepFailed with the last."""
-        began, with_error, pause = self._clock.monotonic(), 0.0, _FIRST_PAUSE
+        began, with_error = self._clock.monotonic(), 0.0
+        pauses = Backoff(min(_FIRST_PAUSE, wait.interval), wait.interval).pauses()
         while True:
             live: Document | None = None
             try:
@@ -224,9 +237,8 @@ class ExtensionActor:
             error = None if live is None else last_error(live)
             if self._clock.monotonic() - began >= wait.timeout or with_error > wait.severe:
                 raise StepFailed(f"{what}: {problem}", () if error is None else error.codes)
-            await self._clock.sleep(pause)
+            await self._clock.sleep(pause := next(pauses))
             with_error += pause if error is not None else 0.0
-            pause = min(2 * pause, wait.interval)
 
     def _failed(self, error: GardenbusError, what: str) -> GardenbusError:
         return error if isinstance(error, StaleFencingToken | StepFailed) else self._api.failure(error, what)

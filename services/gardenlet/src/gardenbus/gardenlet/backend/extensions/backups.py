@@ -13,6 +13,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting, mappings, name_of, only_text
 from gardenbus.common.api.garden.backup_references import credentials_of_bucket, generated_secret_key
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
 from gardenbus.gardenlet.backend.extensions.actor import ExtensionActor
@@ -45,7 +46,6 @@ from gardenbus.gardenlet.domain.extension_objects.contract import (
     WAIT_FOR_STATE,
     LastError,
     deletion_patch,
-    has_state,
     is_migrated,
     is_not_picked_up,
     last_error,
@@ -167,13 +167,14 @@ class SeedBackups:
         self, key: ObjectKey, wanted: Document | None, check: Callable[[Document | None], str | None], what: str
     ) -> None:
         """Wait until an entry of a list that was made since has no problem."""
-        began, with_error, lists, pause = self._clock.monotonic(), 0.0, self._lists, _FIRST_PAUSE
+        began, with_error, lists = self._clock.monotonic(), 0.0, self._lists
+        pauses = Backoff(min(_FIRST_PAUSE, self._wait.interval), self._wait.interval).pauses()
         if wanted is not None:
             self.wanted[key] = wanted
         try:
             while True:
                 self.request()
-                await self._clock.sleep(pause)
+                await self._clock.sleep(pause := next(pauses))
                 entry = self._entries.get(key)
                 problem = check(entry) if self._lists > lists else "the entries of its bucket cannot be listed"
                 if problem is None:
@@ -182,7 +183,6 @@ class SeedBackups:
                 with_error += pause if error is not None else 0.0
                 if self._clock.monotonic() - began >= self._wait.timeout or with_error > self._wait.severe:
                     raise StepFailed(f"{what}: {problem}", () if error is None else error.codes)
-                pause = min(2 * pause, self._wait.interval)
         finally:
             self.wanted.pop(key, None)
 
@@ -357,16 +357,14 @@ class SeedBackups:
 
     async def _restore(self, entry: Document, wanted: ExtensionObject) -> None:
         """Request a restoration, once an object without state has what the ShootState has of it."""
-        state = await self._saved_state(entry)
-        if state is not None:
+        saved = await self._saved_entry(entry)
+        if saved is not None:
             await self._request(wanted, WAIT_FOR_STATE)
-            live = await self._api.get(path_of_core(entry))
-            if live is not None and not has_state(live):
-                await self._api.patch(f"{path_of_core(entry)}/status", {"status": {"state": state}})
+            await self._actor.write_state(wanted, saved)
         await self._request(wanted, RESTORE)
 
-    async def _saved_state(self, entry: Document) -> object | None:
-        """The state of an entry in the ShootState of its shoot, which is stored before the entry moves."""
+    async def _saved_entry(self, entry: Document) -> Document | None:
+        """What the ShootState of its shoot, which is stored before the entry moves, has of an entry."""
         metadata = section(entry, "metadata")
         owners = [each for each in mappings(metadata.get("ownerReferences")) if each.get("kind") == "Shoot"]
         owner: Document = owners[0] if owners else {}
@@ -377,7 +375,7 @@ class SeedBackups:
             raise StepFailed(f"ShootState {key.namespace}/{key.name} cannot be read: {error.message}") from error
         states = state_in(found, only_text(owner.get("uid"))) or {}
         saved = entry_of(mappings(states.get(EXTENSION_STATES, {}).get(EXTENSIONS)), BACKUP_ENTRY, name_of(entry))
-        return None if saved is None else saved.get("state")
+        return saved if saved is not None and saved.get("state") is not None else None
 
     async def _secret(self, core: Document) -> Document | None:
         return await self._api.get(f"{_NAMESPACE}/secrets/{secret_name(core)}")

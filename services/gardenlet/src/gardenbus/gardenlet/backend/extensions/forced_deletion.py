@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import name_of
+from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.extensions.seed_api import SeedAPI
@@ -17,7 +18,7 @@ from gardenbus.gardenlet.domain.managed_resources.names import API_VERSION
 WAIT_SECONDS = 300.0
 """Limit of the wait for objects to be gone, as in Gardener."""
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
+_BACKOFF = Backoff(base_seconds=0.25, cap_seconds=5.0)
 _NO_FINALIZERS: Document = {"metadata": {"finalizers": None}}
 
 
@@ -67,12 +68,11 @@ class ForcedDeletion:
             await self._api.delete(path)
 
     async def _until_gone(self, collection: str, what: str) -> None:
-        began, pause = self._clock.monotonic(), _FIRST_PAUSE
+        began, pauses = self._clock.monotonic(), _BACKOFF.pauses()
         while live := await self._api.items(collection):
             if self._clock.monotonic() - began >= WAIT_SECONDS:
                 raise StepFailed(f"{what} are still present: {', '.join(sorted(map(name_of, live)))}")
-            await self._clock.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            await self._clock.sleep(next(pauses))
 
     def _failed(self, error: GardenbusError, what: str) -> GardenbusError:
         return error if isinstance(error, StaleFencingToken | StepFailed) else self._api.failure(error, what)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings, name_of, only_text
 from gardenbus.common.api.keys import ObjectKey, seed_namespace
+from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.extensions.seed_api import SeedAPI
@@ -33,7 +34,7 @@ _PLURALS = {"secret": "secrets", "configmap": "configmaps"}
 """Kinds of which the shoot's namespace has copies."""
 
 _API_SERVER = "/api/v1/namespaces/default/endpoints/kubernetes"
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
+_BACKOFF = Backoff(base_seconds=0.25, cap_seconds=5.0)
 NAMESPACE_SECONDS = 900.0
 """Limit of the wait for a namespace to be gone, as in Gardener."""
 
@@ -166,15 +167,16 @@ class ShootNamespaces:
         """Remove the shoot's namespace, and its Cluster when that is gone."""
         name = technical_id(*request.shoot)
         path = f"/api/v1/namespaces/{name}"
-        began, pause = self._clock.monotonic(), _FIRST_PAUSE
+        began, pauses = self._clock.monotonic(), _BACKOFF.pauses()
         try:
-            while await self._api.get(path) is not None:
-                if pause == _FIRST_PAUSE:
-                    await self._api.delete(path)
+            live = await self._api.get(path)
+            if live is not None:
+                await self._api.delete(path)
+            while live is not None:
                 if self._clock.monotonic() - began >= NAMESPACE_SECONDS:
                     raise StepFailed(f"Namespace {name} is still present")
-                await self._clock.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                await self._clock.sleep(next(pauses))
+                live = await self._api.get(path)
             await self._api.delete(f"{CLUSTERS}/{name}")
         except GardenbusError as error:
             raise self._failed(error, f"Namespace {name} cannot be removed") from error
