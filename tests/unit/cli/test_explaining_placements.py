@@ -218,7 +218,7 @@ def test_a_namespaced_placement_is_found_by_its_namespace_or_alone(explained: An
     ("words", "code", "problem"),
     [
         ("placement web api", 2, "one placement is explained"),
-        ("crp shop/web", 2, "is in no namespace"),
+        ("crp shop/web", 2, "has no namespace"),
         ("placement nobody", 1, "placement nobody not found"),
         ("crp nobody", 1, "not found"),
     ],

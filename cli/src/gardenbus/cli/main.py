@@ -53,8 +53,8 @@ COMMANDS: Mapping[str, Entry] = {
     "rebalance": Entry("migrate:rebalance", "Placement", "Plan migrations for seeds used alike."),
     "scale": Entry("seed_sets:scale", "Sets of seeds", "Set how many replicas a ManagedSeedSet shall have."),
     "rollout": Entry("groups:rollout", "Sets of seeds", "Show the revisions of a set's templates, and roll back."),
-    "events": Entry("events:events", "News", "Show the Events of the last 24 hours, the newest last."),
-    "watch": Entry("events:watch", "News", "Show changes of objects as they are announced."),
+    "events": Entry("events:events", "Events", "Show the Events of the last 24 hours, the newest last."),
+    "watch": Entry("events:watch", "Events", "Show changes of objects as they are announced."),
     "explain": Entry(
         "explain:explain", "Decisions", "Explain where a shoot or a placement is, or what a seed accepts."
     ),

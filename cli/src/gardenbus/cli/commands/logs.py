@@ -1,4 +1,4 @@
-"""`logs`: what the services say, in the order of time."""
+"""`logs`: logs of the services, in the order of time."""
 
 import sys
 from collections import deque

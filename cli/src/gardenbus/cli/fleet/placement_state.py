@@ -67,7 +67,7 @@ async def get_placement(api: ApiClient, wanted: PlacementArg, namespace: str | N
     """The placement that is meant. Raises ApiError, NotFound, BadRequest, Unavailable."""
     is_namespaced = namespace is not None or "/" in wanted.name
     if wanted.kind == CLUSTER_KIND and "/" in wanted.name:
-        raise BadRequest(f"{wanted.name}: a ClusterResourcePlacement is in no namespace")
+        raise BadRequest(f"{wanted.name}: a ClusterResourcePlacement has no namespace")
     if wanted.kind is None and not is_namespaced:
         response = await api.request(f"get.{CLUSTER_KIND}._.{wanted.name}")
         if response.ok:
