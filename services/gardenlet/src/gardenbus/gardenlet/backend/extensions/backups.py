@@ -364,7 +364,7 @@ class SeedBackups:
         await self._request(wanted, RESTORE)
 
     async def _saved_entry(self, entry: Document) -> Document | None:
-        """What the ShootState of its shoot, which is stored before the entry moves, has of an entry."""
+        """Entry in the ShootState of its shoot, which is stored before it moves; None without a state."""
         metadata = section(entry, "metadata")
         owners = [each for each in mappings(metadata.get("ownerReferences")) if each.get("kind") == "Shoot"]
         owner: Document = owners[0] if owners else {}
