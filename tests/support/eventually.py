@@ -7,6 +7,8 @@ from typing import TypeVar
 
 import pytest
 
+from gardenbus.common.errors import Unavailable
+
 T = TypeVar("T")
 
 HANG_SECONDS = 120.0
@@ -17,13 +19,14 @@ async def eventually(check: Callable[[], Awaitable[T]], *, within: float = HANG_
     """Call `check` until it holds, and return its result; fails with its last failure and what was waited for.
 
     An AssertionError, or a `pytest.raises` without an exception, says that it does not hold yet, a LookupError that
-    what it reads is not there yet. `within` is stated where a whole landscape has longer than HANG_SECONDS.
+    what it reads is not there yet, Unavailable that a server does not respond now. `within` is stated where a whole
+    landscape has longer than HANG_SECONDS.
     """
     deadline = time.monotonic() + within
     while True:
         try:
             return await check()
-        except (AssertionError, LookupError, pytest.fail.Exception) as failure:
+        except (AssertionError, LookupError, Unavailable, pytest.fail.Exception) as failure:
             if time.monotonic() > deadline:
                 failure.add_note(f"{getattr(check, '__qualname__', check)} did not hold within {within:g} s")
                 raise
