@@ -44,6 +44,9 @@ def test_a_json_patch_is_carried_out(operation: dict[str, Any], expected: Any):
         ([{"op": "add", "path": "/a/b/x", "value": 1}], "there is no /a/b/x"),
         ([{"op": "test", "path": "/a/b/0", "value": 5}], "/a/b/0 is 1, not 5"),
         ([{"op": "test", "path": "/g/h", "value": 5}], "there is no /g/h"),
+        ([{"op": "copy", "path": "/g"}], "operation 0 (copy)"),
+        ([{"op": "copy", "from": "/no", "path": "/g"}], "operation 0 (copy): there is no"),
+        ([{"op": "test", "path": "/g", "value": None}] * 10_001, "10,000 operations at most, not 10,001"),
     ],
 )
 def test_what_cannot_be_carried_out_is_said_with_its_operation(operations: object, problem: str):
@@ -54,6 +57,13 @@ def test_what_cannot_be_carried_out_is_said_with_its_operation(operations: objec
 
     assert problem in rejected.value.message
     assert repr(DOCUMENT) == before
+
+
+def test_a_value_that_is_copied_into_itself_does_not_double_for_ever():
+    operations = [{"op": "copy", "from": "/a", "path": f"/a/{number}"} for number in range(200)]
+
+    with pytest.raises(BadRequest, match=r"\(copy\): the copies of one patch add 3,145,728 bytes at most"):
+        patched(DOCUMENT, operations)
 
 
 def test_a_merge_patch_holds_what_differs_and_nothing_else():
