@@ -99,7 +99,18 @@ async def test_a_failed_test_of_a_patch_is_invalid(kube: KubeApi) -> None:
     headers = {"Content-Type": "application/json-patch+json"}
     response = await kube.request("PATCH", f"{MAPS}/one", data=patch, headers=headers)
     assert response.status == 422
-    assert "/data/a" in (await response.json())["message"]
+    status = await response.json()
+    assert status["message"] == "operation 0 (test): /data/a is 'b', not 'x'"
+    assert status["details"] == {}, "so that kubectl prints the message"
+
+
+async def test_a_patch_that_doubles_a_value_again_and_again_is_invalid(kube: KubeApi) -> None:
+    await created(kube, "one", a="b")
+    patch = [{"op": "copy", "from": "/data", "path": f"/data/{number}"} for number in range(60)]
+    headers = {"Content-Type": "application/json-patch+json"}
+    response = await kube.request("PATCH", f"{MAPS}/one", json=patch, headers=headers)
+    assert response.status == 422
+    assert "the copies of one patch add 3,145,728 bytes at most" in (await response.json())["message"]
 
 
 async def test_an_apply_needs_its_manager_and_creates_what_is_not_there(kube: KubeApi) -> None:

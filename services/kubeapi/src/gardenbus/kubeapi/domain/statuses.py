@@ -30,8 +30,6 @@ _OWN_REASONS = frozenset({*_REASONS.values(), "AlreadyExists"})
 _WITHOUT_OBJECT = frozenset({"BadRequest", "MethodNotAllowed", "UnsupportedMediaType", "NotAcceptable", "Unauthorized"})
 """Reasons that are about the request alone."""
 
-_NOTHING_ELSE: Mapping[str, str] = {}
-
 RETRY_SECONDS = 1
 _RETRIED = frozenset({429, 503, 504})
 """Codes with Retry-After: client-go sends the request again by itself, a write too."""
@@ -50,8 +48,8 @@ class Rejected(GardenbusError):
         self.reason = reason  # pyright: ignore[reportAttributeAccessIssue]
         self.causes = causes
         self.retry_seconds = retry_seconds
-        self.about: Mapping[str, str] = {}
-        """Details of the Status, where it is about something else than the path says."""
+        self.about: Mapping[str, str] | None = None
+        """Details of the Status, where it is about something else than the path says: `{}` is the request alone."""
         self.named = ""
         """The object, where no path names it: one that was to be created."""
 
@@ -61,6 +59,16 @@ def invalid_option(kind: str, field: str, reason: str, message: str) -> Rejected
     described = f'{kind}.meta.k8s.io "" is invalid: {field}: {message}'
     error = Rejected(_INVALID, "Invalid", described, [{"reason": reason, "message": message, "field": field}])
     error.about = {"group": "meta.k8s.io", "kind": kind}
+    return error
+
+
+def failed_patch(message: str) -> Rejected:
+    """The error of a JSON patch that cannot be carried out: about the request alone, as kube-apiserver has it.
+
+    kubectl prints the message of such a Status; of one about an object its causes alone, each after a field.
+    """
+    error = Rejected(_INVALID, "Invalid", message)
+    error.about = {}
     return error
 
 
@@ -89,9 +97,9 @@ def status_of(error: GardenbusError, resource: ApiResource | None = None, name: 
     """The Status of an error about an object."""
     code = error.code
     reason = error.reason if error.reason in _OWN_REASONS else _REASONS.get(code, "InternalError")
-    about = error.about if isinstance(error, Rejected) else _NOTHING_ELSE
+    about = error.about if isinstance(error, Rejected) else None
     name = name or (error.named if isinstance(error, Rejected) else "")
-    details: dict[str, Any] = {**about} if about else _about(reason, resource, name)
+    details: dict[str, Any] = {**about} if about is not None else _about(reason, resource, name)
     if uid:
         details["uid"] = uid
     if causes := _causes(error):
@@ -103,7 +111,7 @@ def status_of(error: GardenbusError, resource: ApiResource | None = None, name: 
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
-        "message": error.message if about else _message(error, reason, resource, name),
+        "message": error.message if about is not None else _message(error, reason, resource, name),
         "reason": reason,
         "details": details,
         "code": code,
@@ -129,7 +137,7 @@ def retry_seconds(error: GardenbusError) -> int | None:
 def _causes(error: GardenbusError) -> list[Mapping[str, str]]:
     if isinstance(error, TooLargeVersion):
         return [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
-    if isinstance(error, Rejected) and (error.causes or error.code != _INVALID):
+    if isinstance(error, Rejected) and (error.causes or error.code != _INVALID or error.about is not None):
         return [*error.causes]
     if isinstance(error, Rejected):
         return [{"reason": "FieldValueInvalid", "message": error.message}]

@@ -11,7 +11,6 @@ from uuid import uuid4
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.identity.principals import SEED_USER_PREFIX
-from gardenbus.common.api.json_patches import patched
 from gardenbus.common.api.keys import LEASE_NAMESPACE, Subjects
 from gardenbus.common.api.merge_patches import merge_patched
 from gardenbus.common.errors import Conflict, NoResponse, NotFound, Unavailable
@@ -19,6 +18,7 @@ from gardenbus.common.ports.bus import Bus, Message, StreamMessage
 from gardenbus.kubeapi.domain.bodies import UnsupportedMediaType, read_body, read_json
 from gardenbus.kubeapi.domain.heartbeats import NOTHING, HeartbeatMetadata, metadata_of, stamped
 from gardenbus.kubeapi.domain.manifests import named_in
+from gardenbus.kubeapi.domain.patches.json import json_patched
 from gardenbus.kubeapi.domain.patches.strategic import merged_strategically
 from gardenbus.kubeapi.domain.statuses import Rejected, UnknownOutcome
 from gardenbus.kubeapi.requests.reads import key_of
@@ -126,7 +126,7 @@ def _patched(request: ApiRequest, present: Document) -> Document:
     media_type = media_type_of(request)
     patch: Any = read_json(request.body)
     if media_type == JSON_PATCH:
-        return named_in(patched(present, patch), request.info)
+        return named_in(json_patched(present, patch), request.info)
     if media_type not in (MERGE_PATCH, STRATEGIC_PATCH) or not isinstance(patch, dict):
         supported = f"{JSON_PATCH}, {MERGE_PATCH}, {STRATEGIC_PATCH}"
         raise UnsupportedMediaType(f"{media_type[:80]!r} is no patch of a heartbeat: there are {supported}")

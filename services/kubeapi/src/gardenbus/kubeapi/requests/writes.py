@@ -20,7 +20,6 @@ from gardenbus.common.api.field_ownership import (
 from gardenbus.common.api.field_validation import FieldValidation, parse_field_validation
 from gardenbus.common.api.identity import signing_requests
 from gardenbus.common.api.identity.principals import PRINCIPAL_PREFIXES
-from gardenbus.common.api.json_patches import patched
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.merge_patches import merge_patched
 from gardenbus.common.errors import AlreadyExists, BadRequest, Conflict, GardenbusError, NotFound
@@ -31,6 +30,7 @@ from gardenbus.kubeapi.domain.acting_users import ActingUser
 from gardenbus.kubeapi.domain.bodies import UnsupportedMediaType, read_body, read_json
 from gardenbus.kubeapi.domain.delete_options import DeleteRequestOptions, delete_options, is_dry_run
 from gardenbus.kubeapi.domain.patches import apply
+from gardenbus.kubeapi.domain.patches.json import json_patched
 from gardenbus.kubeapi.domain.patches.strategic import merged_strategically
 from gardenbus.kubeapi.domain.statuses import Rejected, invalid_option
 from gardenbus.kubeapi.requests.reads import Reads, key_of
@@ -128,7 +128,9 @@ class Writes:
             return await self._apply(request)
         if media_type == JSON_PATCH:
             operations = read_json(request.body)
-            return await self._change(request, {}, lambda present: _json_patched(request, present, operations))
+            return await self._change(
+                request, {}, lambda present: _difference(request, present, json_patched(present, operations))
+            )
         if media_type not in (MERGE_PATCH, STRATEGIC_PATCH):
             supported = f"{JSON_PATCH}, {MERGE_PATCH}, {STRATEGIC_PATCH}, {APPLY_PATCH}"
             raise UnsupportedMediaType(f"{media_type[:80]!r} is no patch: there are {supported}")
@@ -337,16 +339,6 @@ def _own_part(request: ApiRequest, patch: Document) -> Document:
     """The part of a merge patch that a request changes."""
     is_of_status = _is_of_status(request)
     return {name: patch[name] for name in patch if (name == "status") is is_of_status}
-
-
-def _json_patched(request: ApiRequest, present: Document, operations: Any) -> Document:
-    try:
-        after = patched(present, operations)
-    except BadRequest as error:
-        if not isinstance(operations, list):
-            raise
-        raise Rejected(422, "Invalid", error.message) from error
-    return _difference(request, present, after)
 
 
 def _body_of(patch: Document) -> Document:
