@@ -19,6 +19,7 @@ from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import CredentialsRejected
 from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.common.runtime.health import Health
 from gardenbus.kubeapi.access.authorizer import DelegatingAuthorizer
 from gardenbus.kubeapi.access.logins import IdTokenAuthenticator, Logins
 from gardenbus.kubeapi.api_client import ImpersonatingClient
@@ -141,8 +142,15 @@ async def a_kube_api(
         api,
         SeedLeases(bus, SUBJECTS, clock.now),
     )
+    health = Health()
+    health.add_readiness("nats", lambda: None if bus.connected else "not connected")
     application = KubeApplication(
-        handlers, caches, lambda: None, {"gitVersion": "v1.34.4"}, most_requests=most_requests
+        handlers,
+        caches,
+        lambda: None,
+        {"gitVersion": "v1.34.4"},
+        most_requests=most_requests,
+        readiness=health.readyz,
     )
     tasks = [
         asyncio.create_task(each)

@@ -125,6 +125,11 @@ class KubeLandscape:
         async with self._session.request(method, self.url(path), **options) as response:
             return Response(response.status, response.headers.get("Retry-After", ""), await response.json())
 
+    async def page(self, path: str) -> tuple[int, str]:
+        """Status and text of a page of health."""
+        async with self._session.get(self.url(path), ssl=self._tls) as response:
+            return response.status, await response.text()
+
     async def until_created(self, name: str) -> None:
         """Create a ConfigMap, as soon as that is possible; it may be there from an attempt before."""
 

@@ -63,6 +63,8 @@ async def test_without_the_bus(landscape: KubeLandscape, nats_server: Server) ->
         await agrees(landscape, watcher)
         await asyncio.to_thread(nats_server.kill)
         await everything_is_unavailable(landscape)
+        assert await landscape.page("/readyz/nats") == (500, "internal server error: not connected\n")
+        assert await landscape.page("/livez") == (200, "ok")
         assert watcher.cuts == 0, "a watch goes on"
         await asyncio.to_thread(nats_server.start)
         await nothing_of_it_is_stored(landscape)

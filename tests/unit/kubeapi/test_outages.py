@@ -70,6 +70,29 @@ async def test_without_the_bus_a_request_comes_again_and_cached_reads_go_on(kube
     assert [(each["metadata"]["name"], each.get("data")) for each in listed["items"]] == [("one", None)]
 
 
+async def test_without_the_bus_it_is_alive_and_not_ready(kube: KubeApi) -> None:
+    async def page(path: str) -> tuple[int, str]:
+        response = await kube.request("GET", path, user="")
+        return response.status, await response.text()
+
+    for path in ("/healthz", "/livez", "/readyz", "/readyz/", "/readyz/nats", "/livez/ping"):
+        assert await page(path) == (200, "ok")
+    assert await page("/readyz?verbose") == (200, "[+]ping ok\n[+]nats ok\nreadyz check passed\n")
+    assert (await page("/livez/nats"))[0] == 404
+    kube.bus.cut()
+    warning = 'warn: some health checks cannot be excluded: no matches for "etcd"'
+    failed = "[+]ping ok\n[-]nats failed: reason withheld\n"
+    assert await page("/readyz") == (500, f"{failed}readyz check failed\n")
+    assert await page("/healthz") == (500, f"{failed}healthz check failed\n")
+    assert await page("/readyz/nats") == (500, "internal server error: not connected\n")
+    assert await page("/readyz?exclude=nats") == (200, "ok")
+    status, text = await page("/readyz?verbose&exclude=nats&exclude=etcd")
+    assert (status, text.splitlines()) == (200, ["[+]ping ok", "[+]nats excluded: ok", warning, "readyz check passed"])
+    assert await page("/livez") == (200, "ok")
+    await kube.bus.mend()
+    assert await page("/readyz") == (200, "ok")
+
+
 @pytest.mark.parametrize("request_name", ["create", "update", "patch", "delete"])
 async def test_what_the_store_does_not_take_is_not_accepted(kube: KubeApi, request_name: str) -> None:
     await kube.stop_relay()

@@ -96,6 +96,7 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
         visited.set,
         _version(context),
         most_requests=settings.kubeapi_requests,
+        readiness=context.health.readyz,
     )
     server = HttpsServer(application.application(), listening, tls)
 

@@ -10,11 +10,13 @@ from aiohttp import web
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import GardenbusError, NotFound
+from gardenbus.common.runtime.health import HealthReport
 from gardenbus.kubeapi import metrics
 from gardenbus.kubeapi.access.impersonation import impersonated
 from gardenbus.kubeapi.access.logins import Logins, Unauthenticated, User
 from gardenbus.kubeapi.api_client import ImpersonatingClient
 from gardenbus.kubeapi.domain import discovery, openapi
+from gardenbus.kubeapi.domain.health_pages import OK, check_page, health_page
 from gardenbus.kubeapi.domain.manifests import presented
 from gardenbus.kubeapi.domain.negotiation import DISCOVERY, JSON, METADATA, TABLE, Accepted, accepted
 from gardenbus.kubeapi.domain.request_info import RequestInfo, request_info
@@ -35,8 +37,13 @@ from gardenbus.kubeapi.web.streaming import stream
 MOST_BODY_BYTES = 3 * 1024 * 1024
 BODY_SECONDS = 30.0
 
-_HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
+_HEALTH = frozenset({"healthz", "livez", "readyz"})
+_ALIVE: Mapping[str, str] = {"ping": OK}
+"""Checks of every page: there is a response."""
 _log = structlog.stdlib.get_logger()
+
+Readiness = Callable[[], Awaitable[HealthReport]]
+"""Results of the checks of the process: it can do its work now, or why not."""
 
 
 class Handlers(NamedTuple):
@@ -64,6 +71,7 @@ class KubeApplication:
         version: Document,
         *,
         most_requests: int,
+        readiness: Readiness,
     ) -> None:
         self._handlers = handlers
         self._caches = caches
@@ -71,6 +79,7 @@ class KubeApplication:
         """To be called with the first request of a user: from then on the announcements are followed."""
         self._version = version
         self._most_requests = most_requests
+        self._readiness = readiness
         self._in_flight = 0
 
     def application(self) -> web.Application:
@@ -109,11 +118,21 @@ class KubeApplication:
     async def _public(self, request: web.Request) -> web.Response | None:
         """Health and version, which are for everybody."""
         path = request.path.rstrip("/")
-        if path in _HEALTH or path.startswith(("/livez/", "/readyz/")):
-            return web.Response(text="ok")
+        endpoint, _, check = path[1:].partition("/")
+        if endpoint in _HEALTH:
+            return await self._health(request, endpoint, check)
         if path == "/version":
             return await encoded(request, object_response(self._version), Accepted())
         return None
+
+    async def _health(self, request: web.Request, endpoint: str, check: str) -> web.Response:
+        """A page of health. Without the bus the process lives on, as a start would not bring it back, and is not ready."""
+        checks = _ALIVE if endpoint == "livez" else {**_ALIVE, **(await self._readiness()).checks}
+        if check and check not in checks:
+            raise NotFound("the server could not find the requested resource")
+        query = {name: request.query.getall(name) for name in request.query}
+        status, text = check_page(checks[check]) if check else health_page(endpoint, checks, query)
+        return web.Response(status=status, text=text, headers={"X-Content-Type-Options": "nosniff"})
 
     async def _user(self, request: web.Request) -> User:
         transport = request.transport
