@@ -3,7 +3,7 @@
 import json
 import subprocess
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -63,6 +63,56 @@ def test_it_creates_changes_watches_and_deletes(kubectl: Kubectl) -> None:
     assert json.loads(data) == {"a": "b", "c": "d"}
     assert kubectl("delete", "cm", "one").returncode == 0
     assert kubectl("wait", "cm/one", "--for=delete", "--timeout=60s").returncode == 0
+
+
+CREATIONS = (
+    "quota q --hard=cpu=1,pods=2 --scopes=BestEffort",
+    "role r --verb=get --verb=list --resource=configmaps,shoots.core.gardener.cloud --resource-name=one",
+    "rolebinding rb --role=r --user=ada --group=staff --serviceaccount=garden-dev:robot",
+    "clusterrole cr --verb=get --non-resource-url=/livez",
+    "clusterrole whole --aggregation-rule=a=b",
+    "clusterrolebinding crb --clusterrole=cr --user=ada",
+    "serviceaccount robot",
+    "deployment d --image=example.org/app:1 --replicas=0 --port=80",
+    "job j --image=example.org/app:1 -- run once",
+    "cronjob c --image=example.org/app:1 --schedule=@daily",
+    "service clusterip svc --tcp=80:http",
+    "service loadbalancer lb --tcp=80:8080",
+    "ingress i --rule=example.org/path*=svc:80,tls=certificate --default-backend=svc:80",
+    "poddisruptionbudget pdb --selector=a=b --min-available=50%",
+)
+"""Commands that send protobuf."""
+
+
+@pytest.mark.parametrize("command", CREATIONS)
+def test_what_a_command_creates_is_stored_as_it_would_be_written_down(kubectl: Kubectl, command: str) -> None:
+    def created(*options: str) -> Any:
+        done = kubectl("create", "-ojson", *options, *command.split())
+        assert done.returncode == 0, done.stderr
+        return {name: each for name, each in json.loads(done.stdout).items() if name not in ("metadata", "status")}
+
+    written = created("--dry-run=client")  # as JSON, by kubectl alone
+    assert _without_zeros(created()) == _without_zeros(written)
+
+
+def _without_zeros(value: Any) -> Any:
+    """A value without what protobuf states and JSON leaves out, or the other way round."""
+    if isinstance(value, list):
+        return [_without_zeros(each) for each in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    entries = {name: _without_zeros(each) for name, each in cast("dict[str, Any]", value).items()}
+    return {name: each for name, each in entries.items() if each not in ({}, "", None, False)}
+
+
+def test_what_there_is_not_is_not_found(kubectl: Kubectl) -> None:
+    failed = kubectl("create", "priorityclass", "p", "--value=1")
+    assert (failed.returncode, failed.stderr) == (
+        1,
+        "error: failed to create priorityclass: the server could not find the requested resource\n",
+    )
+    assert 'no matches for kind "Pod"' in kubectl("run", "p", "--image=example.org/app:1").stderr
+    assert 'the server doesn\'t have a resource type "pods"' in kubectl("get", "pods").stderr
 
 
 def test_a_shoot_is_applied_placed_and_deleted_on_confirmation(kubectl: Kubectl) -> None:

@@ -23,6 +23,7 @@ from gardenbus.kubeapi.domain.negotiation import (
 )
 from gardenbus.kubeapi.domain.protobuf import decode_protobuf
 from gardenbus.kubeapi.domain.request_info import MethodNotAllowed, request_info
+from gardenbus.kubeapi.domain.resources import RESOURCES, ApiResource
 from gardenbus.kubeapi.domain.statuses import Rejected
 
 SHOOTS = "/apis/core.gardener.cloud/v1beta1/namespaces/garden-dev/shoots"
@@ -186,6 +187,29 @@ def test_a_shoot_is_read_from_protobuf_as_gardeners_binaries_send_it() -> None:
             "region": "eu-west-1",
             "seedName": "aws-cork",
         },
+    }
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [each for each in RESOURCES if "." not in each.group or each.group.endswith(".k8s.io")],
+    ids=lambda each: each.qualified,
+)
+def test_each_kind_of_kubernetes_is_read_from_protobuf(resource: ApiResource) -> None:
+    body = _envelope(resource.api_version.encode(), resource.kind.encode(), _field(1, _field(1, b"one")))
+    if resource.kind == "CustomResourceDefinition":
+        with pytest.raises(BadRequest, match="send application/json"):
+            decode_protobuf(body)
+    else:
+        assert decode_protobuf(body)["metadata"] == {"name": "one"}
+
+
+def test_what_another_message_is_part_of_stands_in_its_place() -> None:
+    volume = _field(1, b"v") + _field(2, _field(6, _field(1, b"certificate")))
+    template = _field(2, _field(1, volume))
+    pod = _field(1, _field(1, b"one")) + _field(2, template)
+    assert decode_protobuf(_envelope(b"v1", b"PodTemplate", pod))["template"] == {
+        "spec": {"volumes": [{"name": "v", "secret": {"secretName": "certificate"}}]}
     }
 
 

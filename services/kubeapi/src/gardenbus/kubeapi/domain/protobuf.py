@@ -73,7 +73,8 @@ _MESSAGES: Mapping[str, str] = {
     "SigningCondition": "1 type, 2 reason, 3 message, 6 status",
 }
 """Fields of each message; a type is `string` unless another is named, `[…]` a list, `{…}` a map of strings to it, `^…`
-a message whose fields stand in its place. Those of Gardener's kinds are in gardener_messages.txt, in the same words."""
+a message whose fields stand in its place. Those of Gardener's kinds, and of Kubernetes' that nothing here acts on, are
+in messages.txt, in the same words."""
 
 
 def _fields_of(text: str) -> Mapping[int, tuple[str, str]]:
@@ -93,13 +94,13 @@ _FIELDS = {name: _fields_of(text) for name, text in _MESSAGES.items()}
 
 def _fields(message: str) -> Mapping[int, tuple[str, str]] | None:
     """The fields of a message; None where it is not known."""
-    return _FIELDS.get(message) or _gardeners().get(message)
+    return _FIELDS.get(message) or _others().get(message)
 
 
 @cache
-def _gardeners() -> Mapping[str, Mapping[int, tuple[str, str]]]:
-    """The messages of Gardener's kinds, as `.ci/kube-messages` writes them; read when the first one comes."""
-    lines = (files("gardenbus.kubeapi.domain") / "gardener_messages.txt").read_text("utf-8").splitlines()
+def _others() -> Mapping[str, Mapping[int, tuple[str, str]]]:
+    """The messages of other kinds, as `.ci/kube-messages` writes them; read when the first one comes."""
+    lines = (files("gardenbus.kubeapi.domain") / "messages.txt").read_text("utf-8").splitlines()
     return {name: _fields_of(text) for name, _, text in (line.partition(" = ") for line in lines)}
 
 

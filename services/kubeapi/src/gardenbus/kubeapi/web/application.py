@@ -126,7 +126,7 @@ class KubeApplication:
         return None
 
     async def _health(self, request: web.Request, endpoint: str, check: str) -> web.Response:
-        """A page of health. Without the bus the process lives on, as a start would not bring it back, and is not ready."""
+        """A page of health. Without the bus a process is not ready, but alive: a start would not bring it back."""
         checks = _ALIVE if endpoint == "livez" else {**_ALIVE, **(await self._readiness()).checks}
         if check and check not in checks:
             raise NotFound("the server could not find the requested resource")
