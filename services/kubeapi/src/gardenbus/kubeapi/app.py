@@ -4,6 +4,7 @@ Until the first request of somebody who is logged in it only listens: then the a
 """
 
 import asyncio
+import socket
 from collections.abc import Awaitable
 from pathlib import Path
 
@@ -61,11 +62,7 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
     """Start everything on the context's tasks; returns the port. Raises SettingsInvalid."""
     settings, clock = context.settings, context.clock
     tls = server_context(Path(settings.kubeapi_certificate), Path(settings.kubeapi_key), settings.kubeapi_client_ca)
-    try:
-        listening = listen_on(settings.kubeapi_host, settings.kubeapi_port)
-    except OSError as error:
-        place = f"{settings.kubeapi_host}:{settings.kubeapi_port}"
-        raise SettingsInvalid((f"kubeapi_port: cannot listen on {place}: {error.strerror}",)) from error
+    listening = _listening(settings)
     context.stack.callback(listening.close)
     api = ImpersonatingClient(bus, subjects)
     caches = Caches(Cacher(clock.now), Cacher(clock.now))
@@ -109,6 +106,14 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
     port: int = listening.getsockname()[1]
     _log.info("kubeapi.started", url=f"https://{settings.kubeapi_host}:{port}")
     return port
+
+
+def _listening(settings: KubeApiSettings) -> socket.socket:
+    try:
+        return listen_on(settings.kubeapi_host, settings.kubeapi_port)
+    except OSError as error:
+        place = f"{settings.kubeapi_host}:{settings.kubeapi_port}"
+        raise SettingsInvalid((f"kubeapi_port: cannot listen on {place}: {error.strerror}",)) from error
 
 
 async def _id_tokens(context: ServiceContext[KubeApiSettings]) -> IdTokenAuthenticator | None:
