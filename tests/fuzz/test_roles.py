@@ -15,6 +15,7 @@ SECONDS = 60.0
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 async def test_whoever_holds_a_credential_neither_stops_nor_fools_the_landscape(tmp_path: Path) -> None:
     async with a_role_fuzzer(tmp_path, seed=7) as fuzzer:
         findings = await fuzzer.run(SECONDS)
