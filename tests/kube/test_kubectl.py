@@ -58,11 +58,28 @@ def test_it_creates_changes_watches_and_deletes(kubectl: Kubectl) -> None:
     assert "already exists" in again.stderr
     assert kubectl("patch", "cm", "one", "-p", '{"data":{"c":"d"}}').returncode == 0
     failed = kubectl("patch", "cm", "one", "--type=json", "-p", '[{"op":"test","path":"/data/a","value":"x"}]')
-    assert "/data/a" in failed.stderr
+    assert failed.stderr == "The request is invalid: operation 0 (test): /data/a is 'b', not 'x'\n"
     data = kubectl("get", "cm", "one", "-o", "jsonpath={.data}").stdout
     assert json.loads(data) == {"a": "b", "c": "d"}
     assert kubectl("delete", "cm", "one").returncode == 0
     assert kubectl("wait", "cm/one", "--for=delete", "--timeout=60s").returncode == 0
+
+
+def test_a_list_is_applied_and_its_objects_are_validated(kubectl: Kubectl) -> None:
+    maps = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"of-{each}"}} for each in ("one", "two")]
+    listed: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": maps}
+    applied = kubectl("apply", "-f", "-", given=listed)
+    assert applied.stdout.split()[::2] == ["configmap/of-one", "configmap/of-two"], applied.stderr
+    assert kubectl("apply", "--server-side", "-f", "-", given=listed).returncode == 0
+    maps[0]["date"] = {}
+    assert "date" in kubectl("apply", "-f", "-", given=listed).stderr
+    assert kubectl("delete", "configmap", "of-one", "of-two").returncode == 0
+
+
+@pytest.mark.parametrize("policy", ["foreground", "orphan"])
+def test_a_deletion_that_awaits_or_leaves_dependents_says_why_it_is_none(kubectl: Kubectl, policy: str) -> None:
+    failed = kubectl("delete", "configmap", "any", f"--cascade={policy}")
+    assert f"propagationPolicy: {policy.capitalize()} is not supported" in failed.stderr
 
 
 CREATIONS = (

@@ -32,7 +32,6 @@ DIFFERENCES: Mapping[str, str] = {
     "a JSON patch that replaces what is not there fails": r'PATCH .*"op": "replace"',
     "a Lease is put without a version, too": r"PUT .*/leases/l ",
     "a precondition that fails names the resource, not the kind": r"DELETE .*preconditions",
-    "dependents go in the background, whatever is requested": r"DELETE .*propagationPolicy.*Nonsense",
 }
 """Expressions that find the requests with another response than Kubernetes gives, by the reason."""
 

@@ -142,7 +142,7 @@ def test_ages_are_written_as_kubectl_does(seconds: int, text: str) -> None:
 def test_an_error_is_a_status_in_kubernetes_words(error: GardenbusError, code: int, reason: str, message: str) -> None:
     status = status_of(error, resource_named("shoot"), "apollo")
     assert (status["code"], status["reason"], status["message"]) == (code, reason, message)
-    kinds = {"BadRequest": None, "Invalid": "Shoot"}
+    kinds = {"BadRequest": None, "Invalid": None}
     assert status["details"].get("kind") == kinds.get(reason, "shoots")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gardenbus.kubeapi.access import authorizer, logins
+from gardenbus.kubeapi.domain.openapi import SECOND
 from gardenbus.kubeapi.requests import watches
 from tests.support.builders import a_project, a_seed
 from tests.support.eventually import eventually
@@ -43,6 +44,14 @@ async def test_health_and_version_are_for_everybody_and_nothing_else_is(kube: Ku
         response = await kube.request("GET", path, user="")
         assert response.status == 401
         assert (await response.json())["reason"] == "Unauthorized"
+
+
+async def test_the_second_openapi_has_no_schemas_and_names_the_third(kube: KubeApi) -> None:
+    response = await kube.request("GET", "/openapi/v2", headers={"Accept": SECOND})
+    assert response.headers["Content-Type"] == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+    assert b"/openapi/v3" in await response.read()
+    response = await kube.request("GET", "/openapi/v2")
+    assert (response.status, (await response.json())["reason"]) == (406, "NotAcceptable")
 
 
 async def test_a_wrong_password_is_rejected(kube: KubeApi) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gardenbus.common.adapters.nats.credentials import Login
-from gardenbus.common.errors import BadRequest, GardenbusError, InvalidResource, NotFound
+from gardenbus.common.errors import BadRequest, GardenbusError, NotFound
 from gardenbus.kubeapi.access.logins import Unauthenticated, read_token
 from gardenbus.kubeapi.domain.bodies import UnsupportedMediaType, read_body
 from gardenbus.kubeapi.domain.delete_options import delete_options
@@ -225,8 +225,9 @@ def test_a_body_in_an_unknown_format_is_rejected() -> None:
 
 @pytest.mark.parametrize("body", [{"propagationPolicy": "Foreground"}, {"orphanDependents": True}])
 def test_a_deletion_that_would_leave_or_await_dependents_is_rejected(body: dict[str, Any]) -> None:
-    with pytest.raises(InvalidResource, match="propagationPolicy"):
+    with pytest.raises(Rejected, match="propagationPolicy") as rejected:
         delete_options(body, {})
+    assert [each["field"] for each in rejected.value.causes] == ["propagationPolicy"]
 
 
 def test_a_token_is_json_or_user_and_password() -> None:

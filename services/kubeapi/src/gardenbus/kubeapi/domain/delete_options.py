@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.errors import InvalidResource
 from gardenbus.kubeapi.domain.statuses import invalid_option
 
 
@@ -17,12 +16,13 @@ class DeleteRequestOptions(NamedTuple):
 
 
 def delete_options(body: Document, query: Mapping[str, str]) -> DeleteRequestOptions:
-    """Read the options. Raises InvalidResource for what is not done here, BadRequest."""
+    """Read the options. Raises Rejected for what is not done here, BadRequest."""
     policy = body.get("propagationPolicy") or query.get("propagationPolicy") or ""
     orphans: Any = body.get("orphanDependents")
     if policy not in ("", "Background") or orphans is True:
         named = str(policy or "Orphan")[:40]
-        raise InvalidResource(f"propagationPolicy: {named} is not supported: dependents go in the background")
+        problem = f"{named} is not supported: dependents go in the background"
+        raise invalid_option("DeleteOptions", "propagationPolicy", "FieldValueNotSupported", problem)
     preconditions = section(body, "preconditions")
     dry_run: Any = body.get("dryRun") or query.get("dryRun") or []
     return DeleteRequestOptions(

@@ -56,6 +56,32 @@ def index() -> Document:
     return {"paths": paths}
 
 
+SECOND = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+"""Media type of OpenAPI v2 as clients request it; the response has it with `.v2.v1.0+`."""
+
+
+@cache
+def second() -> bytes:
+    """`/openapi/v2`, which has no schemas: kubectl reads it for a manifest of `kind: List`, and leaves the rest to us.
+
+    It is the message Document of gnostic's OpenAPIv2.proto, with `swagger` and `info`.
+    """
+    info = b"".join(_text_field(number, text) for number, text in enumerate(("Gardenbus", "v1", _SECOND_IS_EMPTY), 1))
+    return _text_field(1, "2.0") + _bytes_field(2, info)
+
+
+_SECOND_IS_EMPTY = "Schemas are in OpenAPI v3 alone: /openapi/v3"
+
+
+def _text_field(number: int, text: str) -> bytes:
+    return _bytes_field(number, text.encode())
+
+
+def _bytes_field(number: int, content: bytes) -> bytes:
+    """A field of protobuf with at most 127 bytes."""
+    return bytes((number << 3 | 2, len(content))) + content
+
+
 def names() -> Iterator[str]:
     """Names of the documents: `api/v1`, `apis/<group>/<version>`."""
     for group, versions in groups().items():

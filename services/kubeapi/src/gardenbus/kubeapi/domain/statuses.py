@@ -30,6 +30,9 @@ _OWN_REASONS = frozenset({*_REASONS.values(), "AlreadyExists"})
 _WITHOUT_OBJECT = frozenset({"BadRequest", "MethodNotAllowed", "UnsupportedMediaType", "NotAcceptable", "Unauthorized"})
 """Reasons that are about the request alone."""
 
+_NO_FIELD: Mapping[str, str] = {}
+"""Details of a Status that is invalid for no field: kubectl prints the message of such a one, else the causes alone."""
+
 RETRY_SECONDS = 1
 _RETRIED = frozenset({429, 503, 504})
 """Codes with Retry-After: client-go sends the request again by itself, a write too."""
@@ -63,10 +66,7 @@ def invalid_option(kind: str, field: str, reason: str, message: str) -> Rejected
 
 
 def failed_patch(message: str) -> Rejected:
-    """The error of a JSON patch that cannot be carried out: about the request alone, as kube-apiserver has it.
-
-    kubectl prints the message of such a Status; of one about an object its causes alone, each after a field.
-    """
+    """The error of a JSON patch that cannot be carried out: about the request alone, as kube-apiserver has it."""
     error = Rejected(_INVALID, "Invalid", message)
     error.about = {}
     return error
@@ -99,10 +99,14 @@ def status_of(error: GardenbusError, resource: ApiResource | None = None, name: 
     reason = error.reason if error.reason in _OWN_REASONS else _REASONS.get(code, "InternalError")
     about = error.about if isinstance(error, Rejected) else None
     name = name or (error.named if isinstance(error, Rejected) else "")
-    details: dict[str, Any] = {**about} if about is not None else _about(reason, resource, name)
+    message = error.message if about is not None else _message(error, reason, resource, name)
+    causes = _causes(error)
+    if about is None:
+        about = _about(reason, resource, name) if causes or reason != "Invalid" else _NO_FIELD
+    details: dict[str, Any] = {**about}
     if uid:
         details["uid"] = uid
-    if causes := _causes(error):
+    if causes:
         details["causes"] = causes
     if (seconds := retry_seconds(error)) is not None:
         details["retryAfterSeconds"] = seconds
@@ -111,7 +115,7 @@ def status_of(error: GardenbusError, resource: ApiResource | None = None, name: 
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
-        "message": error.message if about is not None else _message(error, reason, resource, name),
+        "message": message,
         "reason": reason,
         "details": details,
         "code": code,
@@ -137,10 +141,8 @@ def retry_seconds(error: GardenbusError) -> int | None:
 def _causes(error: GardenbusError) -> list[Mapping[str, str]]:
     if isinstance(error, TooLargeVersion):
         return [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
-    if isinstance(error, Rejected) and (error.causes or error.code != _INVALID or error.about is not None):
-        return [*error.causes]
     if isinstance(error, Rejected):
-        return [{"reason": "FieldValueInvalid", "message": error.message}]
+        return [*error.causes]
     if isinstance(error, InvalidResource):
         return [
             {"reason": "FieldValueInvalid", "message": each.message, "field": each.field} for each in error.problems

@@ -96,7 +96,7 @@ class KubeApplication:
             if (public := await self._public(request)) is not None:
                 return public
             user = await self._user(request)
-            if (found := self._documents(request) or _openapi(request)) is not None:
+            if (found := _openapi(request) or self._documents(request)) is not None:
                 return found if isinstance(found, web.Response) else await encoded(request, *found)
             info = request_info(request.method, request.path, request.query)
             response = await self._respond(request, info, user)
@@ -235,7 +235,9 @@ def _openapi(request: web.Request) -> web.Response | tuple[ObjectResponse, Accep
     if path == "/openapi/v3":
         return object_response(openapi.index()), Accepted()
     if path == "/openapi/v2":
-        raise Rejected(406, "NotAcceptable", "only OpenAPI v3 is served: /openapi/v3")
+        if openapi.SECOND not in request.headers.get("Accept", ""):
+            raise Rejected(406, "NotAcceptable", f"only {openapi.SECOND} is served here; schemas are in /openapi/v3")
+        return web.Response(body=openapi.second(), headers={"Content-Type": openapi.SECOND.replace("@", ".")})
     if not path.startswith("/openapi/v3/"):
         return None
     try:
